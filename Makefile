@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+# The front door.  The build itself is CMake's; this only knows the commands.
+
+PREFIX ?= /usr/local
+WERROR ?= ON
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+RELEASE = build/release
+CONFIGURE = cmake -S . -G Ninja -DHEIST_WERROR=$(WERROR)
+
+.PHONY: help all run test bench check test-all install clean
+
+# $(call built,DIRECTORY,OPTIONS): install what is missing, configure, build.
+built = scripts/setup build && $(CONFIGURE) -B $(1) $(2) >/dev/null && \
+        cmake --build $(1)
+
+# The first target: `make` alone explains itself.
+help:
+	@echo 'make run               build, then run the demonstration'
+	@echo 'make test              build, then run the quick tests (minutes)'
+	@echo 'make bench [ONLY=a,b]  benchmarks beside their peers'
+	@echo 'make check             format, lints, symbols, headers (seconds)'
+	@echo 'make test-all [STAGE=name,name]'
+	@echo '                       sanitizers, valgrind, aarch64, long stress'
+	@echo 'make install [PREFIX=/usr/local] [DESTDIR=]'
+	@echo 'make clean             remove build/'
+
+all:
+	@$(call built,$(RELEASE))
+
+run: all
+	@$(RELEASE)/bin/heist demo $(ARGS)
+
+# HEIST_STRESS_SCALE is the share of the full stress, in percent.
+test: all
+	@cd $(RELEASE) && HEIST_STRESS_SCALE=$${HEIST_STRESS_SCALE:-20} \
+	    ctest -j $(JOBS) --output-on-failure --no-tests=error
+
+# A peer that cannot be installed is skipped, not missed.
+bench:
+	@scripts/setup bench || echo 'bench: without what is missing'
+	@$(call built,build/bench-build,-DHEIST_BENCH=ON -DHEIST_TESTS=OFF)
+	@bench/run --only '$(ONLY)'
+
+check:
+	@scripts/check
+
+test-all:
+	@scripts/test-all '$(STAGE)'
+
+install:
+	@$(call built,build/install,-DHEIST_TESTS=OFF \
+	    -DCMAKE_INSTALL_PREFIX='$(abspath $(PREFIX))')
+	@cmake --install build/install
+
+clean:
+	rm -rf build
