@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HI_PLATFORM_H
+#define HI_PLATFORM_H
+
+/*
+ * The machine, as the rest of the library sees it.  Porting heist means
+ * implementing this header; checking it means replacing it.
+ */
+#include <heist/base.h>
+
+/* --- time ------------------------------------------------------------- */
+
+/* Monotonic nanoseconds; never zero or negative. */
+int64_t hi_clock(void);
+
+/* --- futex ------------------------------------------------------------ */
+
+typedef HEIST_ATOMIC(uint32_t) hi_futex;
+
+/*
+ * Sleeps while *f == expected, until woken or until the absolute deadline
+ * (HEIST_FOREVER: none).  May return for no reason: callers loop.
+ * Returns -ETIMEDOUT when the deadline has passed, else 0.
+ */
+int hi_futex_wait(hi_futex *f, uint32_t expected, int64_t deadline);
+
+/* Wakes up to n sleepers.  f may be dead memory by now. */
+void hi_futex_wake(hi_futex *f, int n);
+
+/* --- processor -------------------------------------------------------- */
+
+/* One turn of a spin loop. */
+void hi_cpu_relax(void);
+
+/* The CPU the caller is on, now; -1 if unknown. */
+int hi_cpu_current(void);
+
+/* True if hi_barrier_all works here.  Registers with the kernel once. */
+bool hi_barrier_init(void);
+
+/* Every running thread of this process passes a full fence before it returns.
+ * Only when hi_barrier_init said so. */
+void hi_barrier_all(void);
+
+/* --- cpus ------------------------------------------------------------- */
+
+typedef struct hi_cpus {
+    unsigned online;      /* CPUs of the machine */
+    unsigned mask;        /* CPUs of the affinity mask */
+    unsigned quota;       /* floor of the tightest cgroup quota; 0 = none */
+    char quota_from[256]; /* the file that said so */
+    unsigned workers;     /* min(mask, quota), at least 1 */
+} hi_cpus;
+
+/*
+ * Reads the limits.  root is "" in life; tests give a directory that holds
+ * proc/self/{cgroup,mountinfo} and sys/fs/cgroup/... fixture trees.
+ */
+void hi_cpus_read(hi_cpus *out, const char *root);
+
+/* The id of the i-th CPU (mod count) of the affinity mask; -1 if unknown. */
+int hi_cpus_nth(unsigned i);
+
+/* Lets the calling thread run on that CPU only; back to all it had before. */
+void hi_cpu_pin(int cpu);
+void hi_cpu_unpin(void);
+
+/* --- threads ---------------------------------------------------------- */
+
+typedef struct hi_thread {
+    uintptr_t handle;
+} hi_thread;
+
+/* Returns 0, -EAGAIN or -ENOMEM.  All signals are blocked in the new thread
+ * but the synchronous ones. */
+int hi_thread_start(hi_thread *t, void (*fn)(void *arg), void *arg,
+                    const char *name, size_t stack_bytes);
+void hi_thread_join(hi_thread t);
+void hi_thread_yield(void);
+
+/*
+ * One pointer per thread: the worker the thread is.  Out of line and opaque,
+ * so that no compiler keeps its address across a switch of strands.
+ */
+void *hi_self_get(void);
+void hi_self_set(void *self);
+
+/* fn(arg) runs when a thread that called this ends.  One fn per process. */
+void hi_thread_at_exit(void (*fn)(void *arg), void *arg);
+
+/* child() runs in the child of a fork(), in its only thread. */
+int hi_at_fork_child(void (*child)(void));
+
+/* --- pages ------------------------------------------------------------ */
+
+size_t hi_page_size(void);
+
+/* Address space without memory; NULL when there is none. */
+void *hi_pages_reserve(size_t bytes);
+
+/* Makes part of a reservation usable, lazily committed.  0 or -ENOMEM. */
+int hi_pages_commit(void *p, size_t bytes);
+
+/* Makes committed pages fault, if possible without splitting the mapping.
+ * 0 or -ENOMEM. */
+int hi_pages_guard(void *p, size_t bytes);
+
+/* Gives the memory back, keeps the address space usable (reads as zero). */
+void hi_pages_discard(void *p, size_t bytes);
+void hi_pages_release(void *p, size_t bytes);
+
+/* --- context switch (switch_*.S) --------------------------------------- */
+
+/* What a stack needs to be resumed, and what the sanitizers know of it. */
+typedef struct hi_context {
+    void *sp;
+    void *stack; /* lowest usable address; NULL: a thread's own stack */
+    size_t stack_bytes;
+    void *asan_fake;
+    void *tsan_fiber;
+    unsigned valgrind_id;
+} hi_context;
+
+/* Makes a context that, when switched to, calls entry(arg); entry does not
+ * return. */
+void hi_context_make(hi_context *c, void *stack, size_t stack_bytes,
+                     void (*entry)(void *arg), void *arg);
+
+/* The calling thread's own stack as a context, to switch away from. */
+void hi_context_adopt(hi_context *c);
+
+/* Forgets a context that will not run again. */
+void hi_context_drop(hi_context *c);
+
+/* Saves the caller in from, goes on in to. */
+void hi_context_switch(hi_context *from, hi_context *to);
+
+/* --- last words --------------------------------------------------------- */
+
+/* Prints the message to stderr and aborts. */
+_Noreturn void hi_die(const char *file, int line, const char *message);
+
+/* In checked builds: the Misuse: line of a header comment. */
+#ifdef HEIST_CHECKED
+#    define hi_check(ok, misuse) \
+        ((ok) ? (void)0 : hi_die(__FILE__, __LINE__, misuse))
+#else
+#    define hi_check(ok, misuse) ((void)sizeof(ok))
+#endif
+
+#endif
