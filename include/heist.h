@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HEIST_H
+#define HEIST_H
+
+/*
+ * heist: a work-stealing runtime.  Everything in one include.
+ */
+#include <heist/base.h>
+#include <heist/fork.h>
+#include <heist/runtime.h>
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HI_FRAME_H
+#define HI_FRAME_H
+
+/*
+ * The life of a frame, and what thieves do with it.
+ *
+ *                     heist_fork           hi_frame_expose
+ *            (free) -------------> PRIVATE ---------------> EXPOSED
+ *               ^  heist_join          |    hi_frame_unexpose   | hi_frame_take
+ *               +---------------------+^------------------------+
+ *               |                      | hi_frame_rescue        v
+ *               |                      +---------------------> TAKEN
+ *               |  hi_frame_settle                              | hi_frame_wait
+ *               +--------------- DONE <----------- WAITED <-----+
+ *                                  ^  hi_frame_run               |
+ *                                  +-----------------------------+
+ *
+ * The state word holds the letter in its low bits and a pointer above them:
+ * TAKEN: the thief's cursor, from which its strand and its frames follow;
+ * WAITED: the strand that waits for it.  PRIVATE is zero, and what has been
+ * joined is PRIVATE again, so that fork need not write the word.
+ */
+#include "core/worker.h"
+
+enum {
+    HI_FRAME_PRIVATE = 0,
+    HI_FRAME_EXPOSED = 1,
+    HI_FRAME_TAKEN = 2,
+    HI_FRAME_WAITED = 3,
+    HI_FRAME_DONE = 4,
+    HI_FRAME_LETTER = 63
+};
+
+/* In a deque, a frame is told from a task by its low bit. */
+static inline uintptr_t hi_frame_ticket(heist_frame *f)
+{
+    return (uintptr_t)f | 1;
+}
+
+static inline bool hi_ticket_is_frame(uintptr_t item)
+{
+    return item & 1;
+}
+
+static inline heist_frame *hi_ticket_frame(uintptr_t item)
+{
+    return (heist_frame *)(item & ~(uintptr_t)1);
+}
+
+/* Owner, under the strand's lock.  Makes the oldest private frame visible.
+ * False: no memory. */
+bool hi_frame_expose(hi_worker *w, hi_strand *s);
+
+/* Owner.  Takes an exposed frame back; false: a thief has it. */
+bool hi_frame_unexpose(hi_worker *w, heist_frame *f);
+
+/* Thief.  Claims an exposed frame, to be run with that cursor. */
+bool hi_frame_take(heist_frame *f, heist_frame *cursor);
+
+/* Thief.  Runs a frame that it has claimed. */
+void hi_frame_run(hi_worker *w, heist_frame *f, heist_frame *cursor);
+
+/* Owner.  Waits until the thief is done; the frame is free afterwards. */
+void hi_frame_settle(hi_worker *w, hi_strand *s, heist_frame *f);
+
+/* Thief.  Asks the strand's owner to expose something. */
+void hi_strand_call(hi_strand *s);
+
+/* Any thread.  Has the strand an open private frame?  A look. */
+bool hi_strand_has_private(const hi_strand *s);
+
+/* Thief.  Takes the oldest private frame from behind the owner's back.
+ * NULL: there is none, or it cannot be done here. */
+heist_frame *hi_frame_rescue(hi_strand *s, heist_frame *cursor);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * latch.c: the one thing anybody waits for.
+ *
+ * The state word is a list of waiters with two bits below the pointer: LOCKED
+ * while somebody changes the list, OPEN for ever once the count is zero.  The
+ * waiters are on the stacks of those who wait.
+ *
+ *           wait: push           arrive: count = 0
+ *     0 -----------> waiters ... --------------> OPEN
+ *           time-out: unlink
+ *
+ * Invariants
+ *   I1  the call that opens the latch touches it last with the CAS to OPEN, and
+ *       nobody returns from a wait before the word is OPEN (or he has taken
+ *       himself off the list); so the latch may be freed then.
+ *   I2  a waiter that is not on the list any more will be told, once.
+ *
+ * Edges
+ *   C2  open    swap state     ->  wait    load state             all arrivals
+ *   C3  open    store told     ->  wait    load told              all arrivals
+ *   C4  lock    CAS state      ->  unlock  store state            the list
+ */
+#include "core/runtime.h"
+#include "core/worker.h"
+
+#include <errno.h>
+
+enum {
+    LOCKED = 1,
+    OPEN = 2
+};
+
+typedef struct waiter {
+    hi_timer timer; /* first: expired() finds the waiter by it */
+    struct waiter *next;
+    heist_latch *latch;
+    hi_strand *strand; /* NULL: a foreign thread */
+    hi_futex told;
+    bool timed_out;
+} waiter;
+
+void heist_latch_init(heist_latch *latch, uint64_t count)
+{
+    heist_init(&latch->count, count);
+    heist_init(&latch->state, count ? 0 : OPEN);
+}
+
+/* Returns the list, locked, or OPEN. */
+static uintptr_t list_lock(heist_latch *latch)
+{
+    for (unsigned spins = 0;; spins++) {
+        uintptr_t s = heist_load_acquire(&latch->state); /* C2: is it open? */
+        if (s == OPEN) return s;
+        /* C4: the list as the last holder left it. */
+        if (!(s & LOCKED) && heist_cas_acquire(&latch->state, &s, s | LOCKED))
+            return s;
+        if (spins < 64)
+            hi_cpu_relax();
+        else
+            hi_thread_yield();
+    }
+}
+
+static void list_unlock(heist_latch *latch, waiter *list)
+{
+    heist_store_release(&latch->state, (uintptr_t)list); /* C4: our changes. */
+}
+
+static void tell(waiter *w)
+{
+    if (w->strand) {
+        hi_strand_resume(w->strand);
+        return;
+    }
+    hi_futex *told = &w->told;
+    heist_store_release(told, 1); /* C3: the waiter may be gone after this. */
+    hi_futex_wake(told, 1);
+}
+
+static void open_latch(heist_latch *latch)
+{
+    uintptr_t list = list_lock(latch);
+    heist_swap_acq_rel(&latch->state, OPEN); /* C2: the last touch. */
+    waiter *w = (waiter *)list;
+    while (w) {
+        waiter *next = w->next;
+        tell(w);
+        w = next;
+    }
+}
+
+void heist_latch_arrive(heist_latch *latch)
+{
+    /* C2: what this and all earlier arrivals have done, by one chain. */
+    uint64_t old = heist_sub_acq_rel(&latch->count, 1);
+    hi_check(old != 0, "more arrivals than the latch's count");
+    if (old == 1) open_latch(latch);
+}
+
+/* Takes w off the list; false: it is not on it, it will be told. */
+static bool list_remove(waiter *w)
+{
+    uintptr_t s = list_lock(w->latch);
+    if (s == OPEN) return false;
+    waiter *list = (waiter *)s, **link = &list;
+    while (*link && *link != w)
+        link = &(*link)->next;
+    bool found = *link != NULL;
+    if (found) *link = w->next;
+    list_unlock(w->latch, list);
+    return found;
+}
+
+/* The worker's timer: the strand goes on, with a time-out. */
+static void wait_expired(hi_timer *t)
+{
+    waiter *w = (waiter *)t;
+    if (!list_remove(w)) return;
+    w->timed_out = true;
+    hi_strand_resume(w->strand);
+}
+
+static int wait_strand(hi_worker *self, waiter *w, heist_time deadline)
+{
+    w->timer.deadline = deadline;
+    w->timer.expired = wait_expired;
+    if (deadline != HEIST_FOREVER) hi_worker_timer_add(self, &w->timer);
+    hi_worker_suspend(self, w->strand);
+    if (deadline != HEIST_FOREVER) hi_worker_timer_remove(self, &w->timer);
+    return w->timed_out ? -ETIMEDOUT : 0;
+}
+
+static int wait_thread(waiter *w, heist_time deadline)
+{
+    /* C3: told, and so open. */
+    while (!heist_load_acquire(&w->told)) {
+        if (hi_futex_wait(&w->told, 0, deadline) == 0) continue;
+        if (list_remove(w)) return -ETIMEDOUT;
+        deadline = HEIST_FOREVER; /* it is being told */
+    }
+    return 0;
+}
+
+int heist_latch_wait(heist_latch *latch, heist_time deadline)
+{
+    if (heist_load_acquire(&latch->state) == OPEN) return 0; /* C2: all done. */
+    if (deadline <= HEIST_NOW) return -ETIMEDOUT;
+    hi_worker *self = hi_worker_self();
+    waiter w = {.latch = latch};
+    /* relaxed: own-field */
+    if (self) w.strand = heist_load_relaxed(&self->strand);
+    uintptr_t list = list_lock(latch);
+    if (list == OPEN) return 0;
+    w.next = (waiter *)list;
+    list_unlock(latch, &w);
+    return self ? wait_strand(self, &w, deadline) : wait_thread(&w, deadline);
+}

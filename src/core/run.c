@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * run.c: entering a parallel computation.
+ */
+#include "core/frame.h"
+#include "core/runtime.h"
+#include "core/task.h"
+
+#include <errno.h>
+
+/*
+ * The caller's frames are hidden while code that does not know its cursor runs
+ * on top of them: let thieves have them first.
+ */
+static void expose_all(hi_worker *w, hi_strand *s)
+{
+    hi_lock_take(&s->lock);
+    while (hi_strand_has_private(s) && hi_frame_expose(w, s))
+        ;
+    /* relaxed: under-lock (all joins of s come to the slow path) */
+    heist_store_relaxed(&s->hot.line, (heist_frame *)UINTPTR_MAX);
+    hi_lock_give(&s->lock);
+    hi_sleep_post_frames(w->rt);
+}
+
+/*
+ * Runs fn on the current C stack, with frames of its own: where the cursor of
+ * the code around it stands only that code knows.
+ */
+int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
+{
+    hi_strand *outer = heist_load_relaxed(&w->strand); /* relaxed: own-field */
+    hi_strand *s = hi_strand_create(0);
+    if (!s) return -ENOMEM;
+    heist_store_relaxed(&s->worker, w); /* relaxed: own-field */
+    s->outer = outer;
+    hi_strand_reset(s, false);
+    if (hi_strand_has_private(outer)) expose_all(w, outer);
+    heist_store_release(&w->strand, s); /* W2: an empty strand. */
+    fn((heist_ctx){&s->hot, s->base}, arg);
+    heist_store_release(&w->strand, outer); /* W2: as it was. */
+    hi_strand_destroy(s);
+    return 0;
+}
+
+/* As a guest: on the thread's own stack, with the guest's frames. */
+static void guest_run(hi_worker *g, heist_root_fn *fn, void *arg)
+{
+    hi_strand *s = g->native;
+    hi_strand_reset(s, true);
+    g->busy_since = hi_clock();
+    heist_store_release(&g->strand, s); /* W2: an empty strand. */
+    fn((heist_ctx){&s->hot, s->base}, arg);
+    heist_store_release(&g->strand, (hi_strand *)NULL); /* W2: none to see. */
+    hi_count(&g->stats.busy, (uint64_t)(hi_clock() - g->busy_since));
+}
+
+/* Without a runtime: the same calls, and nobody to share the work with. */
+static int serial_run(heist_root_fn *fn, void *arg)
+{
+    hi_worker alone = {.guest = true, .inside = 1};
+    if (hi_worker_init(&alone, NULL) < 0) return -ENOMEM;
+    alone.native = hi_strand_create(0);
+    int rc = alone.native ? 0 : -ENOMEM;
+    if (rc == 0) {
+        void *before = hi_self_get();
+        heist_store_relaxed(&alone.native->worker, &alone); /* relaxed: init */
+        hi_self_set(&alone);
+        guest_run(&alone, fn, arg);
+        hi_self_set(before);
+        hi_strand_destroy(alone.native);
+    }
+    hi_worker_fini(&alone);
+    return rc;
+}
+
+typedef struct errand {
+    heist_root_fn *fn;
+    void *arg;
+} errand;
+
+static int run_errand(heist_ctx c, void *arg)
+{
+    errand *e = arg;
+    e->fn(c, e->arg);
+    return 0;
+}
+
+/* More guests than seats: send it in and wait outside. */
+static int send_in(heist_runtime *rt, heist_root_fn *fn, void *arg)
+{
+    errand e = {fn, arg};
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    int rc = heist_spawn(rt, run_errand, &e, &done, HEIST_FOREVER);
+    return rc < 0 ? rc : heist_latch_wait(&done, HEIST_FOREVER);
+}
+
+int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
+{
+    bool any = rt == NULL;
+    hi_worker *w = hi_worker_self();
+    if (w && (any || w->rt == rt)) return hi_worker_run(w, fn, arg);
+    rt = hi_runtime_get(rt);
+    if (!rt) return serial_run(fn, arg);
+    hi_worker *g;
+    int rc = hi_guest_enter(rt, &g);
+    if (rc == -EUSERS) return send_in(rt, fn, arg);
+    if (rc < 0) return rc;
+    guest_run(g, fn, arg);
+    hi_guest_leave(g);
+    return 0;
+}

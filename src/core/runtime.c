@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * runtime.c: start and stop, the default runtime, guests, fork().
+ *
+ * Stopping.  STOPPING turns work from outside away.  The runtime is quiet when
+ * no guest is inside, nobody is submitting, every worker is idle, no strand is
+ * put aside and all queues are empty; only a worker that is not idle could
+ * change that.  Whoever may have made it quiet counts up `quiet`; the stopper
+ * looks for itself (is_quiet) and then lets the workers end.
+ *
+ * A worker may wake, work and be idle again behind the stopper's back, so
+ * is_quiet reads each worker's count of announcements before and after: if
+ * none moved, all were idle at one moment in between.
+ *
+ * Edges
+ *   S5  enter, submit  count; fence; phase  <>  stop  phase; fence; counts
+ *   S6  stop  release phase                 ->  all   acquire phase
+ *   S7  maybe_quiet  add quiet              ->  stop  load quiet
+ *   V1  seat  release victim, count         ->  thief acquire   its fields
+ *   G1  revive  release generation          ->  get   acquire generation
+ *   G2  start  release default              ->  get   acquire default
+ *   G3  stop  release seat                  ->  enter acquire seat
+ *
+ * Locks
+ *   home.lock   the default runtime, revival, the list of free guests
+ *   rt.lock     new seats in rt.victims
+ */
+#include "core/runtime.h"
+
+#include "core/task.h"
+#include "queue/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    WORKERS_MAX = 4096,
+    STACK_MAX = HI_STRAND_SPAN / 4,
+    WORKER_STACK = 256 << 10 /* of the thread; tasks run on strands */
+};
+
+static struct {
+    hi_lock lock;
+    HEIST_ATOMIC(heist_runtime *) standard;
+    HEIST_ATOMIC(uint32_t) generation; /* counts fork() */
+    HEIST_ATOMIC(uint32_t) prepared;
+    hi_worker *free_guests;
+} home;
+
+heist_time heist_now(void)
+{
+    return hi_clock();
+}
+
+heist_time heist_after(heist_time delay)
+{
+    heist_time now = hi_clock();
+    if (delay <= 0) return now;
+    return delay > HEIST_FOREVER - now ? HEIST_FOREVER : now + delay;
+}
+
+void hi_log(heist_runtime *rt, const char *message)
+{
+    if (rt->config.log) rt->config.log(rt->config.user, message);
+}
+
+/* --- fork() -------------------------------------------------------------------- */
+
+static uint32_t generation(void)
+{
+    return heist_load_relaxed(&home.generation); /* relaxed: own-field */
+}
+
+/* In the child: the only thread, which is no worker and no guest any more. */
+static void child(void)
+{
+    heist_init(&home.lock.word, 0);
+    home.free_guests = NULL;
+    heist_add_relaxed(&home.generation, 1); /* relaxed: init */
+    hi_strand_after_fork();
+    hi_self_set(NULL);
+}
+
+bool hi_worker_is_orphan(const hi_worker *w)
+{
+    return w->generation != generation();
+}
+
+/* --- workers ------------------------------------------------------------------- */
+
+static int pool_create(heist_runtime *rt)
+{
+    const heist_allocator *a = &rt->config.allocator;
+    size_t victims = rt->workers + HI_GUESTS_MAX;
+    int rc = -ENOMEM;
+    unsigned made = 0;
+    rt->pool = hi_alloc(a, rt->workers * sizeof *rt->pool, HEIST_LINE);
+    if (!rt->pool) return rc;
+    rt->victims = hi_alloc(a, victims * sizeof *rt->victims, HEIST_LINE);
+    if (!rt->victims) goto fail_pool;
+    rc = hi_sleep_init(&rt->sleep, rt->workers, a);
+    if (rc < 0) goto fail_victims;
+    rc = hi_injector_init(&rt->injector, rt->config.queue_capacity, a);
+    if (rc < 0) goto fail_sleep;
+    hi_cpus cpus;
+    hi_cpus_read(&cpus, "");
+    bool homes = !rt->config.unpinned && rt->workers <= cpus.mask;
+    for (; made < rt->workers; made++) {
+        hi_worker *w = &rt->pool[made];
+        rc = hi_worker_init(w, a);
+        if (rc < 0) goto fail_workers;
+        w->rt = rt;
+        w->index = made;
+        w->generation = generation();
+        w->idle_word = &rt->sleep.idle[made / 64];
+        w->idle_bit = UINT64_C(1) << made % 64;
+        w->home = homes ? hi_cpus_nth(made) : -1;
+        hi_random_seed(&w->random, rt->config.seed, made);
+        heist_init(&rt->victims[made], w);
+        rc = hi_worker_prepare(w);
+        if (rc < 0) {
+            hi_worker_fini(w);
+            goto fail_workers;
+        }
+    }
+    heist_init(&rt->victim_count, rt->workers);
+    return 0;
+fail_workers:
+    while (made > 0)
+        hi_worker_fini(&rt->pool[--made]);
+    hi_injector_fini(&rt->injector);
+fail_sleep:
+    hi_sleep_fini(&rt->sleep, a);
+fail_victims:
+    hi_free(a, rt->victims, victims * sizeof *rt->victims);
+fail_pool:
+    hi_free(a, rt->pool, rt->workers * sizeof *rt->pool);
+    return rc;
+}
+
+static void pool_destroy(heist_runtime *rt)
+{
+    const heist_allocator *a = &rt->config.allocator;
+    for (unsigned i = 0; i < rt->workers; i++)
+        hi_worker_fini(&rt->pool[i]);
+    hi_injector_fini(&rt->injector);
+    hi_sleep_fini(&rt->sleep, a);
+    hi_free(a, rt->victims,
+            (rt->workers + HI_GUESTS_MAX) * sizeof *rt->victims);
+    hi_free(a, rt->pool, rt->workers * sizeof *rt->pool);
+}
+
+static void threads_end(heist_runtime *rt, unsigned n)
+{
+    heist_store_release(&rt->phase, HI_ENDING); /* S6: nothing is left. */
+    hi_sleep_wake_all(rt);
+    for (unsigned i = 0; i < n; i++)
+        hi_thread_join(rt->pool[i].thread);
+}
+
+static int threads_start(heist_runtime *rt)
+{
+    heist_store_release(&rt->phase, HI_RUNNING); /* S6: all is prepared. */
+    for (unsigned i = 0; i < rt->workers; i++) {
+        char name[24];
+        hi_worker *w = &rt->pool[i];
+        snprintf(name, sizeof name, "heist-%u", i);
+        int rc =
+            hi_thread_start(&w->thread, hi_worker_main, w, name, WORKER_STACK);
+        if (rc == 0) continue;
+        threads_end(rt, i);
+        return rc;
+    }
+    return 0;
+}
+
+/* --- start --------------------------------------------------------------------- */
+
+static int config_complete(heist_config *c)
+{
+    hi_cpus cpus;
+    if (c->workers > WORKERS_MAX || c->exposure > HEIST_EAGER ||
+        c->idle > HEIST_LATENCY || c->quantum < 0 ||
+        c->queue_capacity > 1u << 30 || c->stack_bytes > STACK_MAX ||
+        !c->allocator.alloc != !c->allocator.free)
+        return -EINVAL;
+    if (c->workers == 0) {
+        hi_cpus_read(&cpus, "");
+        c->workers = cpus.workers;
+    }
+    if (c->queue_capacity == 0) c->queue_capacity = 256;
+    if (c->steal_attempts == 0) c->steal_attempts = 32;
+    if (c->quantum == 0) c->quantum = 100 * HEIST_MICROSECOND;
+    if (c->stack_bytes == 0) c->stack_bytes = 8 << 20;
+    if (c->stack_bytes < 64 << 10) c->stack_bytes = 64 << 10;
+    if (c->seed == 0) c->seed = 0x9e3779b97f4a7c15u;
+    return 0;
+}
+
+static int64_t spin_of(heist_idle idle)
+{
+    switch (idle) {
+    case HEIST_ECO: return 5 * HEIST_MICROSECOND;
+    case HEIST_LATENCY: return HEIST_MILLISECOND;
+    case HEIST_BALANCED: break;
+    }
+    return 50 * HEIST_MICROSECOND;
+}
+
+static int prepare_once(void)
+{
+    /* relaxed: under-lock */
+    if (heist_load_relaxed(&home.prepared)) return 0;
+    int rc = hi_at_fork_child(child);
+    if (rc == 0)
+        heist_store_relaxed(&home.prepared, 1); /* relaxed: under-lock */
+    return rc;
+}
+
+int heist_start(heist_runtime **out, const heist_config *config)
+{
+    heist_config c = config ? *config : (heist_config){0};
+    int rc = config_complete(&c);
+    if (rc < 0) return rc;
+    hi_lock_take(&home.lock);
+    rc = prepare_once();
+    hi_lock_give(&home.lock);
+    if (rc < 0) return rc;
+    heist_runtime *rt = hi_alloc(&c.allocator, sizeof *rt, HEIST_LINE);
+    if (!rt) return -ENOMEM;
+    rt->config = c;
+    rt->workers = c.workers;
+    rt->spin = spin_of(c.idle);
+    rt->rescue = hi_barrier_init();
+    heist_init(&rt->generation, generation());
+    rc = pool_create(rt);
+    if (rc < 0) goto fail;
+    rc = threads_start(rt);
+    if (rc == 0) {
+        *out = rt;
+        return 0;
+    }
+    pool_destroy(rt);
+fail:
+    hi_free(&c.allocator, rt, sizeof *rt);
+    return rc;
+}
+
+/*
+ * In the child of a fork() none of the workers exist.  What the parent's
+ * threads had in hand is abandoned; the runtime gets a new pool.
+ */
+static bool revive(heist_runtime *rt)
+{
+    hi_lock_take(&home.lock);
+    bool ok = true;
+    /* relaxed: under-lock */
+    if (heist_load_relaxed(&rt->generation) != generation()) {
+        heist_init(&rt->lock.word, 0);
+        heist_init(&rt->guests, 0);
+        heist_init(&rt->submitting, 0);
+        heist_init(&rt->waiting, 0);
+        rt->rescue = hi_barrier_init();
+        rt->parents = rt->pool;
+        ok = pool_create(rt) == 0;
+        if (ok && threads_start(rt) < 0) {
+            pool_destroy(rt);
+            ok = false;
+        }
+        /* G1: the new pool. */
+        if (ok) heist_store_release(&rt->generation, generation());
+    }
+    hi_lock_give(&home.lock);
+    return ok;
+}
+
+static heist_runtime *start_standard(void)
+{
+    heist_config c = {0};
+    const char *workers = getenv("HEIST_WORKERS");
+    if (workers) c.workers = (unsigned)strtoul(workers, NULL, 10);
+    if (c.workers > WORKERS_MAX) c.workers = 0;
+    heist_runtime *fresh = NULL;
+    if (heist_start(&fresh, &c) < 0) return NULL;
+    heist_runtime *none = NULL;
+    /* G2: a runtime that runs. */
+    if (heist_cas_acq_rel(&home.standard, &none, fresh)) return fresh;
+    heist_stop(fresh, HEIST_FOREVER);          /* somebody else was faster */
+    return heist_load_acquire(&home.standard); /* G2: his. */
+}
+
+heist_runtime *hi_runtime_get(heist_runtime *rt)
+{
+    if (!rt) rt = heist_load_acquire(&home.standard); /* G2: it runs. */
+    if (!rt) return start_standard();
+    /* G1: its pool is this process's. */
+    if (HEIST_LIKELY(heist_load_acquire(&rt->generation) == generation()))
+        return rt;
+    return revive(rt) ? rt : NULL;
+}
+
+/* --- guests -------------------------------------------------------------------- */
+
+/* When a foreign thread ends, its seat is free for another one. */
+static void thread_ends(void *unused)
+{
+    hi_worker *g = hi_self_get();
+    (void)unused;
+    if (!g || !g->guest) return;
+    hi_self_set(NULL);
+    hi_lock_take(&home.lock);
+    g->next_guest = home.free_guests;
+    home.free_guests = g;
+    hi_lock_give(&home.lock);
+}
+
+static hi_worker *guest_create(void)
+{
+    hi_worker *g = hi_alloc(NULL, sizeof *g, HEIST_LINE);
+    if (!g) return NULL;
+    g->guest = true;
+    g->generation = generation();
+    g->native = hi_strand_create(0);
+    if (g->native && hi_worker_init(g, NULL) == 0) {
+        heist_store_relaxed(&g->native->worker, g); /* relaxed: init */
+        hi_context_adopt(&g->native->context);
+        return g;
+    }
+    if (g->native) hi_strand_destroy(g->native);
+    hi_free(NULL, g, sizeof *g);
+    return NULL;
+}
+
+/* A free guest that already sits in rt, or one that sits nowhere. */
+static hi_worker *guest_from_list(heist_runtime *rt)
+{
+    hi_worker **best = NULL;
+    for (hi_worker **link = &home.free_guests; *link;
+         link = &(*link)->next_guest) {
+        /* G3: where it sits. */
+        heist_runtime *seat = heist_load_acquire(&(*link)->seat);
+        if (seat == rt) {
+            best = link;
+            break;
+        }
+        if (!seat) best = link;
+    }
+    hi_worker *g = best ? *best : NULL;
+    if (g) *best = g->next_guest;
+    return g;
+}
+
+static bool take_seat(heist_runtime *rt, hi_worker *g)
+{
+    hi_lock_take(&rt->lock);
+    /* relaxed: under-lock */
+    uint32_t n = heist_load_relaxed(&rt->victim_count);
+    bool room = n < rt->workers + HI_GUESTS_MAX;
+    if (room) {
+        g->rt = rt;
+        g->index = n;
+        hi_random_seed(&g->random, rt->config.seed, n);
+        heist_store_release(&g->seat, rt);             /* G3: it sits here. */
+        heist_store_release(&rt->victims[n], g);       /* V1: its fields. */
+        heist_store_release(&rt->victim_count, n + 1); /* V1: one more. */
+    }
+    hi_lock_give(&rt->lock);
+    return room;
+}
+
+static void guest_release(hi_worker *g)
+{
+    hi_lock_take(&home.lock);
+    g->next_guest = home.free_guests;
+    home.free_guests = g;
+    hi_lock_give(&home.lock);
+}
+
+/* The calling thread sits in no seat of rt yet. */
+static int guest_sit(heist_runtime *rt, hi_worker **out)
+{
+    hi_lock_take(&home.lock);
+    hi_worker *g = guest_from_list(rt);
+    hi_lock_give(&home.lock);
+    if (!g) g = guest_create();
+    if (!g) return -ENOMEM;
+    /* G3: nobody else moves it while it is ours. */
+    if (heist_load_acquire(&g->seat) != rt && !take_seat(rt, g)) {
+        guest_release(g);
+        return -EUSERS;
+    }
+    hi_worker *before = hi_self_get();
+    g->before = before;
+    hi_self_set(g);
+    if (!before) hi_thread_at_exit(thread_ends, g);
+    *out = g;
+    return 0;
+}
+
+int hi_guest_enter(heist_runtime *rt, hi_worker **out)
+{
+    hi_worker *g = hi_self_get();
+    int rc = 0;
+    /* G3: a seat of a runtime that has stopped is none. */
+    if (!g || !g->guest || g->inside || heist_load_acquire(&g->seat) != rt) {
+        rc = guest_sit(rt, &g);
+        if (rc < 0) return rc;
+    }
+    heist_add_acq_rel(&rt->guests, 1); /* S5: seen before the phase. */
+    heist_fence_seq_cst();             /* S5: counted, now look. */
+    g->inside++;
+    *out = g;
+    if (hi_runtime_is(rt, HI_RUNNING)) {
+        heist_add_relaxed(&rt->sleep.awake, 1); /* relaxed: hint */
+        return 0;
+    }
+    heist_add_relaxed(&rt->sleep.awake, 1); /* relaxed: hint */
+    hi_guest_leave(g);
+    return -ESHUTDOWN;
+}
+
+void hi_guest_leave(hi_worker *g)
+{
+    heist_runtime *rt = g->rt;
+    g->inside--;
+    if (g->before) {
+        hi_self_set(g->before);
+        g->before = NULL;
+        guest_release(g);
+    }
+    hi_sleep_leave(rt);
+    if (!hi_deque_is_empty(&g->deque)) hi_sleep_post(rt);
+    /* The stopper may free rt once the count is zero and it knows. */
+    bool stopping = !hi_runtime_is(rt, HI_RUNNING);
+    heist_sub_acq_rel(&rt->guests, 1); /* S5: we are out. */
+    if (stopping) hi_runtime_maybe_quiet(rt);
+}
+
+/* --- stop ---------------------------------------------------------------------- */
+
+void hi_runtime_maybe_quiet(heist_runtime *rt)
+{
+    heist_add_release(&rt->quiet, 1); /* S7: look again. */
+    hi_futex_wake(&rt->quiet, INT32_MAX);
+}
+
+static uint64_t announcements(heist_runtime *rt)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < rt->workers; i++) {
+        /* relaxed: after-S2 */
+        sum += heist_load_relaxed(&rt->pool[i].announced);
+    }
+    return sum;
+}
+
+static bool nothing_left(heist_runtime *rt)
+{
+    /* S5: who was counted before the phase changed is still at it. */
+    if (heist_load_acquire(&rt->guests)) return false;
+    if (heist_load_acquire(&rt->submitting)) return false; /* S5: likewise. */
+    if (hi_worker_visible_work(rt)) return false;
+    for (unsigned i = 0; i < rt->workers; i++) {
+        hi_worker *w = &rt->pool[i];
+        if (!hi_inbox_is_empty(&w->inbox)) return false;
+        /* relaxed: after-S2 */
+        if (heist_load_relaxed(&w->put_aside)) return false;
+    }
+    return true;
+}
+
+static bool is_quiet(heist_runtime *rt)
+{
+    heist_fence_seq_cst(); /* S5: the phase is set, now count. */
+    uint64_t before = announcements(rt);
+    return hi_sleep_all_idle(rt) && nothing_left(rt) && hi_sleep_all_idle(rt) &&
+           announcements(rt) == before;
+}
+
+static int wait_quiet(heist_runtime *rt, heist_time deadline)
+{
+    int rc = 0;
+    for (;;) {
+        uint32_t seen =
+            heist_load_acquire(&rt->quiet); /* S7: before we look. */
+        if (is_quiet(rt)) return 0;
+        if (rc < 0 || deadline <= HEIST_NOW) return -ETIMEDOUT;
+        rc = hi_futex_wait(&rt->quiet, seen, deadline);
+    }
+}
+
+/* Guests keep their memory but lose their seat. */
+static void unseat_guests(heist_runtime *rt)
+{
+    /* V1: all of them. */
+    uint32_t n = heist_load_acquire(&rt->victim_count);
+    for (uint32_t i = rt->workers; i < n; i++) {
+        hi_worker *g = heist_load_acquire(&rt->victims[i]); /* V1: it. */
+        hi_task_free_cached(g);
+        /* G3: the thread that owns it finds no seat. */
+        heist_store_release(&g->seat, (heist_runtime *)NULL);
+    }
+}
+
+int heist_stop(heist_runtime *rt, heist_time deadline)
+{
+    bool standard = rt == NULL;
+    if (standard) rt = heist_load_acquire(&home.standard); /* G2: it runs. */
+    if (!rt) return 0;
+    if (hi_worker_self() && hi_worker_self()->rt == rt) return -EDEADLK;
+    rt = hi_runtime_get(rt);
+    if (!rt) return -ENOMEM;
+    uint32_t running = HI_RUNNING;
+    /* S6: no work from outside any more. */
+    heist_cas_acq_rel(&rt->phase, &running, HI_STOPPING);
+    int rc = wait_quiet(rt, deadline);
+    if (rc < 0) return rc;
+    heist_runtime *self = rt;
+    /* G2: the next use starts another one. */
+    if (standard && !heist_cas_acq_rel(&home.standard, &self, NULL)) return 0;
+    threads_end(rt, rt->workers);
+    unseat_guests(rt);
+    pool_destroy(rt);
+    heist_allocator a = rt->config.allocator;
+    hi_free(&a, rt, sizeof *rt);
+    return 0;
+}
+
+/* --- questions ------------------------------------------------------------------- */
+
+unsigned heist_workers(heist_runtime *rt)
+{
+    rt = hi_runtime_get(rt);
+    return rt ? rt->workers : 0;
+}
+
+int heist_worker_index(void)
+{
+    hi_worker *w = hi_worker_self();
+    return w && !w->guest ? (int)w->index : -1;
+}
+
+static void stats_add(heist_stats *out, const hi_stats *s)
+{
+    /* relaxed: counter (all of them) */
+    out->executed += heist_load_relaxed(&s->executed);
+    out->exposed += heist_load_relaxed(&s->exposed);     /* relaxed: counter */
+    out->stolen += heist_load_relaxed(&s->stolen);       /* relaxed: counter */
+    out->failed += heist_load_relaxed(&s->failed);       /* relaxed: counter */
+    out->retries += heist_load_relaxed(&s->retries);     /* relaxed: counter */
+    out->injected += heist_load_relaxed(&s->injected);   /* relaxed: counter */
+    out->parked += heist_load_relaxed(&s->parked);       /* relaxed: counter */
+    out->woken += heist_load_relaxed(&s->woken);         /* relaxed: counter */
+    out->suspended += heist_load_relaxed(&s->suspended); /* relaxed: counter */
+    out->rescued += heist_load_relaxed(&s->rescued);     /* relaxed: counter */
+    out->busy += heist_load_relaxed(&s->busy);           /* relaxed: counter */
+}
+
+int heist_stats_read(heist_runtime *rt, unsigned index, heist_stats *out)
+{
+    rt = hi_runtime_get(rt);
+    if (!rt || index > rt->workers) return -EINVAL;
+    *out = (heist_stats){0};
+    if (index < rt->workers) {
+        stats_add(out, &rt->pool[index].stats);
+        return 0;
+    }
+    uint32_t n = heist_load_acquire(&rt->victim_count); /* V1: all of them. */
+    for (uint32_t i = rt->workers; i < n; i++) {
+        /* V1: it. */
+        stats_add(out, &heist_load_acquire(&rt->victims[i])->stats);
+    }
+    return 0;
+}

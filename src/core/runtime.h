@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HI_RUNTIME_H
+#define HI_RUNTIME_H
+
+#include "core/sleep.h"
+#include "core/worker.h"
+#include "queue/injector.h"
+
+#include <heist/runtime.h>
+
+enum {
+    HI_GUESTS_MAX = 1024 /* foreign threads inside heist_run at one time */
+};
+
+typedef enum hi_phase {
+    HI_RUNNING,
+    HI_STOPPING, /* no work from outside; what is there is finished */
+    HI_ENDING    /* the workers end */
+} hi_phase;
+
+/*
+ * A runtime.
+ *
+ * Fields, and who touches them
+ *   config, workers   set at start, read by all
+ *   victims           a slot is filled under lock, read by all, never emptied
+ *                     while the runtime lives
+ *   phase, quiet      src/core/runtime.c
+ *   room, waiting     src/core/task.c
+ */
+struct heist_runtime {
+    heist_config config;
+    unsigned workers;
+    hi_worker *pool;
+    hi_worker *parents; /* the pool before a fork(): abandoned, not lost */
+    int64_t spin;       /* how long a search lasts */
+    bool rescue;        /* hi_barrier_all works here */
+    HEIST_ATOMIC(uint32_t) phase;
+    HEIST_ATOMIC(uint32_t) generation; /* of the process that started it */
+    hi_sleep sleep HEIST_ALIGNED(HEIST_LINE);
+    HEIST_ATOMIC(uint32_t) guests HEIST_ALIGNED(HEIST_LINE); /* inside */
+    HEIST_ATOMIC(uint32_t) submitting; /* foreign threads about to inject */
+    hi_futex quiet;                    /* counts reasons to look at the end */
+    HEIST_ATOMIC(uint32_t) victim_count HEIST_ALIGNED(HEIST_LINE);
+    HEIST_ATOMIC(hi_worker *) *victims;
+    hi_lock lock;
+    hi_injector injector;
+    hi_futex room;                  /* changes when the injector has room */
+    HEIST_ATOMIC(uint32_t) waiting; /* threads that wait for room */
+};
+
+/* The runtime that NULL means, started if need be; alive in this process even
+ * after a fork().  NULL if it cannot be had. */
+heist_runtime *hi_runtime_get(heist_runtime *rt);
+
+static inline bool hi_runtime_is(heist_runtime *rt, hi_phase phase)
+{
+    /* S6: a phase, once seen, is the phase for what follows. */
+    return heist_load_acquire(&rt->phase) == (uint32_t)phase;
+}
+
+/* Makes the calling thread a guest of rt.  -ENOMEM; -EUSERS: no seat is left;
+ * -ESHUTDOWN. */
+int hi_guest_enter(heist_runtime *rt, hi_worker **out);
+void hi_guest_leave(hi_worker *g);
+
+/* A worker has become idle, or a guest has left: look whether all is done. */
+void hi_runtime_maybe_quiet(heist_runtime *rt);
+
+void hi_log(heist_runtime *rt, const char *message);
+
+#endif

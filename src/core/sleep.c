@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sleep.c: how a worker without work goes to sleep, and who wakes it.
+ *
+ * The poster          P1  publish the work (deque, injector, inbox)
+ *                     P2  fence
+ *                     P3  if a worker is searching: done
+ *                     P4  else take an idle worker's bit, count it as searching,
+ *                         put a token into its parker
+ * The worker          W1  stop searching: searching - 1
+ *                     W2  announce: set the own idle bit
+ *                     W3  fence
+ *                     W4  look at everything once more; if there is work, take
+ *                         the own bit back and search again
+ *                     W5  sleep until there is a token
+ * The finder          N1  found work: searching - 1
+ *                     N2  if it was the last searcher: fence, look at everything;
+ *                         if there is more, do as the poster in P4
+ *
+ * No wake-up is lost.  Say a task was published at P1 and stays.  Of the fence
+ * P2 and the fence W3 of any worker one comes first.  If W3 comes first, the
+ * poster sees the worker's bit at P4 (or another searcher at P3); if P2 comes
+ * first, the worker sees the task at W4.  So when the poster stops at P3
+ * because of a searcher X, X had not yet done W1 or N1 as far as the poster saw,
+ * so X's fence (W3 or N2) comes after P2 and X sees the task at W4, or at N2 if
+ * X was the last; if X was not the last, the same holds for the one who was.
+ * A bit is taken by one RMW, so a worker gets one token for one announcement,
+ * and a worker that takes its own bit back gets none.
+ *
+ * The proof uses no time-out.  There is one all the same, for another purpose:
+ * one sleeper, the watchman, looks every few milliseconds for frames hidden
+ * behind a long leaf (frame.c, rescue).  They are not published, so no poster
+ * speaks for them.
+ *
+ * Edges
+ *   S1  post  fence; searching, idle  <>  park  idle; fence; queues
+ *   S2  wake  and idle                <>  park  and idle    one token for a bit
+ *   S3  wake  swap parker             ->  park  load parker what the waker did
+ *   S4  found searching; fence        <>  post  queue; fence; searching
+ */
+#include "core/sleep.h"
+
+#include "core/runtime.h"
+#include "queue/memory.h"
+
+#include <errno.h>
+
+enum {
+    AWAKE = 0, /* parker: no token, not asleep */
+    ASLEEP = 1,
+    TOKEN = 2
+};
+
+enum {
+    WATCH_FIRST = 1000000,   /* ns until the watchman looks the first time */
+    WATCH_LONGEST = 4000000, /* ... and when nothing was hidden for a while */
+    WATCH_IDLE = 10000000,   /* ... and when nobody works */
+    WATCH_IDLE_TIMES = 10    /* ... after which he sleeps like the others */
+};
+
+int hi_sleep_init(hi_sleep *s, unsigned workers,
+                  const heist_allocator *allocator)
+{
+    s->workers = workers;
+    s->words = (workers + 63) / 64;
+    s->idle = hi_alloc(allocator, s->words * sizeof *s->idle, HEIST_LINE);
+    if (!s->idle) return -ENOMEM;
+    heist_init(&s->searching, 0);
+    heist_init(&s->awake, workers);
+    heist_init(&s->watched, 0);
+    heist_init(&s->watchman, 0);
+    return 0;
+}
+
+void hi_sleep_fini(hi_sleep *s, const heist_allocator *allocator)
+{
+    hi_free(allocator, s->idle, s->words * sizeof *s->idle);
+}
+
+/* Takes w's idle bit.  Who gets it owes w a token. */
+static bool take_bit(hi_worker *w)
+{
+    /* S2: the bit and the token go together. */
+    return heist_and_acq_rel(w->idle_word, ~w->idle_bit) & w->idle_bit;
+}
+
+static void give_token(hi_worker *w)
+{
+    heist_runtime *rt = w->rt;
+    if (!w->guest) {
+        /* relaxed: before-S3 */
+        heist_add_relaxed(&rt->sleep.searching, 1);
+    }
+    heist_add_relaxed(&rt->sleep.awake, 1); /* relaxed: hint */
+    /* S3: what was published, then the token. */
+    if (heist_swap_release(&w->parker, TOKEN) == ASLEEP)
+        hi_futex_wake(&w->parker, 1);
+    hi_worker *self = hi_worker_self();
+    if (self) hi_count(&self->stats.woken, 1);
+}
+
+/* Wakes the idle worker of lowest index, or rather the next one if that one's
+ * home is the CPU we are on: it would have to wait for us. */
+static bool wake_one(heist_runtime *rt)
+{
+    hi_sleep *s = &rt->sleep;
+    int here = -2;
+    hi_worker *second = NULL;
+    for (unsigned i = 0; i < s->words; i++) {
+        /* S1: after the fence, every announced worker is seen. */
+        uint64_t bits = heist_load_acquire(&s->idle[i]);
+        for (; bits; bits &= bits - 1) {
+            hi_worker *w = &rt->pool[i * 64 + (unsigned)__builtin_ctzll(bits)];
+            if (here == -2) here = hi_cpu_current();
+            if (w->home == here && here >= 0 && !second) {
+                second = w;
+                continue;
+            }
+            if (!take_bit(w)) continue;
+            give_token(w);
+            return true;
+        }
+    }
+    if (!second || !take_bit(second)) return false;
+    give_token(second);
+    return true;
+}
+
+void hi_sleep_post(heist_runtime *rt)
+{
+    heist_fence_seq_cst(); /* S1: the work is published, now look. */
+    /* S4: a searcher that is counted will see the work. */
+    if (heist_load_acquire(&rt->sleep.searching) == 0) wake_one(rt);
+}
+
+bool hi_sleep_post_frames(heist_runtime *rt)
+{
+    heist_fence_seq_cst(); /* S1: the frames are published, now look. */
+    /* S4: a searcher that is counted will see them. */
+    if (heist_load_acquire(&rt->sleep.searching) != 0) return false;
+    /* relaxed: hint */
+    if (heist_load_relaxed(&rt->sleep.awake) >= rt->workers) return false;
+    return wake_one(rt);
+}
+
+bool hi_sleep_search(hi_worker *w)
+{
+    if (w->searching) return true;
+    hi_sleep *s = &w->rt->sleep;
+    /* relaxed: hint */
+    if (2 * heist_load_relaxed(&s->searching) >= s->workers && s->workers > 1)
+        return false;
+    heist_add_relaxed(&s->searching, 1); /* relaxed: hint */
+    w->searching = true;
+    return true;
+}
+
+void hi_sleep_found(hi_worker *w)
+{
+    if (!w->searching) return;
+    w->searching = false;
+    /* S4: from now on a poster must look for somebody else. */
+    if (heist_sub_acq_rel(&w->rt->sleep.searching, 1) != 1) return;
+    heist_fence_seq_cst(); /* S4: what was posted while we were counted. */
+    if (hi_worker_visible_work(w->rt)) wake_one(w->rt);
+}
+
+/* How long w may sleep at most before it looks for hidden frames.  Only who
+ * sleeps with a time-out is the watchman; the last one to fall asleep while
+ * others work finds too few of them awake, and takes the watch. */
+static int64_t watch_until(hi_worker *w)
+{
+    hi_sleep *s = &w->rt->sleep;
+    uint32_t nobody = 0;
+    uint32_t awake = heist_load_relaxed(&s->awake); /* relaxed: hint */
+    w->watch_idle = awake == 0 ? w->watch_idle + 1 : 0;
+    if (w->guest || awake >= s->workers) return HEIST_FOREVER;
+    if (w->watch_idle > WATCH_IDLE_TIMES) return HEIST_FOREVER;
+    /* relaxed: hint */
+    if (!heist_cas_relaxed(&s->watchman, &nobody, w->index + 1))
+        return HEIST_FOREVER;
+    heist_store_relaxed(&s->watched, 1); /* relaxed: hint */
+    if (awake == 0) return hi_clock() + WATCH_IDLE;
+    if (w->watch < WATCH_FIRST) w->watch = WATCH_FIRST;
+    return hi_clock() + w->watch;
+}
+
+static void watch_end(hi_worker *w)
+{
+    hi_sleep *s = &w->rt->sleep;
+    /* relaxed: hint */
+    if (heist_load_relaxed(&s->watchman) != w->index + 1 || w->guest) return;
+    heist_store_relaxed(&s->watched, 0);  /* relaxed: hint */
+    heist_store_relaxed(&s->watchman, 0); /* relaxed: hint */
+}
+
+/* Sleeps until there is a token; false: the time came first. */
+static bool sleep_on_parker(hi_worker *w, int64_t until)
+{
+    uint32_t awake = AWAKE;
+    /* S3: a token may be there already. */
+    if (heist_cas_acquire(&w->parker, &awake, ASLEEP)) {
+        hi_count(&w->stats.parked, 1);
+        if (w->home >= 0) hi_cpu_pin(w->home);
+        int rc = 0;
+        /* S3: what the waker did. */
+        while (heist_load_acquire(&w->parker) == ASLEEP && rc == 0)
+            rc = hi_futex_wait(&w->parker, ASLEEP, until);
+        if (w->home >= 0) hi_cpu_unpin();
+        uint32_t asleep = ASLEEP;
+        /* S3: or the token came just now. */
+        if (rc < 0 && heist_cas_acquire(&w->parker, &asleep, AWAKE))
+            return false;
+    }
+    heist_store_relaxed(&w->parker, AWAKE); /* relaxed: own-field */
+    return true;
+}
+
+/* Takes the own announcement back; if somebody was faster, his token with it. */
+static void wake_self(hi_worker *w)
+{
+    if (take_bit(w)) {
+        heist_add_relaxed(&w->rt->sleep.awake, 1); /* relaxed: hint */
+        return;
+    }
+    sleep_on_parker(w, HEIST_FOREVER); /* the token is on its way */
+    w->searching = !w->guest;
+}
+
+hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
+{
+    heist_runtime *rt = w->rt;
+    if (w->searching) {
+        w->searching = false;
+        /* S4: from now on a poster must look for our bit. */
+        heist_sub_acq_rel(&rt->sleep.searching, 1);
+    }
+    hi_count(&w->announced, 1);
+    heist_or_acq_rel(w->idle_word, w->idle_bit); /* S2: we are to be had. */
+    if (w->guest)
+        hi_sleep_leave(rt);
+    else
+        heist_sub_relaxed(&rt->sleep.awake, 1); /* relaxed: hint */
+    heist_fence_seq_cst(); /* S1: announced, now look once more. */
+    if (!hi_inbox_is_empty(&w->inbox) || hi_worker_visible_work(rt) ||
+        hi_runtime_is(rt, HI_ENDING)) {
+        wake_self(w);
+        return HI_WAKE_WORK;
+    }
+    if (!hi_runtime_is(rt, HI_RUNNING)) hi_runtime_maybe_quiet(rt);
+    int64_t watch = watch_until(w);
+    bool token = sleep_on_parker(w, watch < deadline ? watch : deadline);
+    watch_end(w);
+    if (token) {
+        w->searching = !w->guest;
+        return HI_WAKE_WORK;
+    }
+    wake_self(w);
+    if (watch >= deadline) return HI_WAKE_DEADLINE;
+    if (w->watch < WATCH_LONGEST) w->watch *= 2;
+    return HI_WAKE_WATCH;
+}
+
+void hi_sleep_leave(heist_runtime *rt)
+{
+    hi_sleep *s = &rt->sleep;
+    uint32_t before = heist_sub_relaxed(&s->awake, 1); /* relaxed: hint */
+    if (before < rt->workers || before == 1) return;
+    /* relaxed: hint */
+    bool unwatched = !heist_load_relaxed(&s->watched);
+    if ((before == rt->workers && unwatched) || hi_worker_visible_work(rt))
+        wake_one(rt);
+}
+
+void hi_sleep_wake(hi_worker *w)
+{
+    heist_fence_seq_cst(); /* S1: posted to its inbox, now look. */
+    if (take_bit(w)) give_token(w);
+}
+
+void hi_sleep_wake_all(heist_runtime *rt)
+{
+    heist_fence_seq_cst(); /* S1: the phase is published, now look. */
+    for (unsigned i = 0; i < rt->workers; i++)
+        if (take_bit(&rt->pool[i])) give_token(&rt->pool[i]);
+}
+
+bool hi_sleep_all_idle(heist_runtime *rt)
+{
+    heist_fence_seq_cst(); /* S1: after what was published. */
+    for (unsigned i = 0; i < rt->workers; i++) {
+        hi_worker *w = &rt->pool[i];
+        /* S2: the bit of a worker that is asleep or about to be. */
+        if (!(heist_load_acquire(w->idle_word) & w->idle_bit)) return false;
+    }
+    return true;
+}

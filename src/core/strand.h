@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HI_STRAND_H
+#define HI_STRAND_H
+
+/*
+ * A strand: one execution stack and its stack of frames.
+ *
+ *     base            split               cursor               committed
+ *      v                v                    v                     v
+ *      [ exposed frames | private frames ... | free .............. | reserve
+ *
+ * Frames below the split are exposed: thieves may have taken them.  Frames
+ * from the split to the cursor are private.  The cursor itself is in the
+ * registers of the running code; what a thief can see of it is that an open
+ * frame has a function and a free slot next to the cursor has none.
+ *
+ * A strand never changes its worker: it is resumed by the thread that
+ * suspended it.  Its memory is pooled, never unmapped, so that a late thief
+ * reads stale but valid frames.
+ *
+ * Fields, and who touches them
+ *   hot.limit, hot.line   owner, and thieves that call for work
+ *   hungry                set by thieves, cleared by the owner
+ *   split                 read by all; written under the lock
+ *   waiting               owner, read by who waits for this strand
+ *   the rest              the owner
+ */
+#include "core/lock.h"
+#include "platform/platform.h"
+#include "queue/inbox.h"
+
+#include <heist/fork.h>
+
+struct hi_worker;
+
+enum {
+    /* Address space of one strand, and its alignment. */
+    HI_STRAND_SPAN = 128 << 20,
+    /* Frames usable at first where memory is counted when promised. */
+    HI_STRAND_COMMIT = 64 << 10
+};
+
+/* What is posted to a worker's inbox. */
+typedef enum hi_message_kind {
+    HI_MESSAGE_STRAND, /* a strand to resume */
+    HI_MESSAGE_TASK    /* a task for this worker only */
+} hi_message_kind;
+
+typedef struct hi_message {
+    hi_inbox_node node;
+    hi_message_kind kind;
+} hi_message;
+
+typedef struct hi_strand {
+    heist_strand hot;
+    HEIST_ATOMIC(uint32_t) hungry;
+    hi_lock lock;
+    HEIST_ATOMIC(heist_frame *) split;
+    HEIST_ATOMIC(heist_frame *) waiting; /* for this frame's thief; or NULL */
+
+    HEIST_ATOMIC(struct hi_worker *) worker HEIST_ALIGNED(HEIST_LINE);
+    heist_frame *base;
+    heist_frame *committed;  /* first slot that is not usable */
+    heist_frame *end;        /* first slot that can never be */
+    heist_frame *mark;       /* HEIST_QUANTUM: frames below are a quantum old */
+    int64_t started;         /* first look of this region; 0: none yet */
+    int64_t looked;          /* last look */
+    int64_t boundary;        /* HEIST_QUANTUM: the last one */
+    int64_t woke;            /* last time it woke somebody */
+    int64_t patience;        /* how long until it may wake the next one */
+    ptrdiff_t reach;         /* line - frame at the next look */
+    ptrdiff_t step;          /* limit - frame at the next look */
+    unsigned nested;         /* leapfrogged frames on its stack */
+    struct hi_strand *outer; /* the strand whose C stack this one shares */
+    hi_context context;
+    void *stack; /* NULL: runs on the stack of a thread or of `outer` */
+    size_t stack_bytes;
+    hi_message message;
+    struct hi_strand *next; /* in a list of spare strands */
+} hi_strand;
+
+static inline hi_strand *hi_strand_of(const heist_frame *f)
+{
+    /* The strand is in the middle of its unit, its frames above it. */
+    return (hi_strand *)((uintptr_t)f & ~((uintptr_t)HI_STRAND_SPAN / 2 - 1));
+}
+
+static inline hi_strand *hi_strand_from(heist_strand *s)
+{
+    return heist_container(s, hi_strand, hot);
+}
+
+/* stack_bytes 0: without a stack of its own.  NULL: no memory. */
+hi_strand *hi_strand_create(size_t stack_bytes);
+/* Back to the pool of the process. */
+void hi_strand_destroy(hi_strand *s);
+
+/* Makes slots up to and including f usable.  False: no memory. */
+bool hi_strand_grow(hi_strand *s, const heist_frame *f);
+
+/* Forgets what ran on it; the first fork will look around if `fresh`. */
+void hi_strand_reset(hi_strand *s, bool fresh);
+
+/* In the child of a fork(): the pool's lock may have been held. */
+void hi_strand_after_fork(void);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * task.c: spawn, broadcast and scopes.
+ *
+ * Edges
+ *   T1  taker  room + 1; fence; waiting  <>  spawner  waiting; fence; push
+ *   T2  task fails  CAS error            ->  close  load error   the first one
+ *   T3  cancel  release cancelled        ->  task  acquire cancelled
+ */
+#include "core/task.h"
+
+#include "core/frame.h"
+#include "core/runtime.h"
+#include "queue/memory.h"
+
+#include <errno.h>
+
+enum {
+    TASKS_CACHED = 256 /* per worker */
+};
+
+/* --- memory ------------------------------------------------------------------ */
+
+static hi_task *task_alloc(hi_worker *w, heist_runtime *rt)
+{
+    if (w && w->free_tasks) {
+        hi_task *t = w->free_tasks;
+        w->free_tasks = (hi_task *)t->message.node.next;
+        w->free_count--;
+        return t;
+    }
+    return hi_alloc(&rt->config.allocator, sizeof(hi_task), _Alignof(hi_task));
+}
+
+static void task_free(hi_worker *w, heist_runtime *rt, hi_task *t)
+{
+    if (t->borrowed) return;
+    if (w && !w->guest && w->free_count < TASKS_CACHED) {
+        t->message.node.next = (hi_inbox_node *)w->free_tasks;
+        w->free_tasks = t;
+        w->free_count++;
+        return;
+    }
+    hi_free(&rt->config.allocator, t, sizeof *t);
+}
+
+void hi_task_free_cached(hi_worker *w)
+{
+    while (w->free_tasks) {
+        hi_task *t = w->free_tasks;
+        w->free_tasks = (hi_task *)t->message.node.next;
+        hi_free(&w->rt->config.allocator, t, sizeof *t);
+    }
+    w->free_count = 0;
+}
+
+/* --- running --------------------------------------------------------------------- */
+
+/* Keeps the error of the task that was spawned first. */
+static void scope_failed(heist_scope *s, uint64_t order, int rc)
+{
+    uint64_t mine = order << 16 | (uint64_t)(uint16_t)-rc;
+    heist_add_relaxed(&s->failures, 1);           /* relaxed: counter */
+    uint64_t old = heist_load_relaxed(&s->error); /* relaxed: before-T2 */
+    while (mine < old && !heist_cas_release(&s->error, &old, mine))
+        ; /* T2: somebody else's error, or a smaller one, stays. */
+}
+
+static void task_call(hi_task *t, heist_ctx c)
+{
+    if (t->scope && heist_scope_is_cancelled(t->scope)) return;
+    int rc = t->fn(c, t->arg);
+    if (t->scope && rc < 0) scope_failed(t->scope, t->order, rc);
+}
+
+void hi_task_run(hi_worker *w, hi_task *t, heist_frame *cursor)
+{
+    heist_ctx c = {&hi_strand_of(cursor)->hot, cursor};
+    task_call(t, c);
+    hi_count(&w->stats.executed, 1);
+    heist_latch *done = t->scope ? &t->scope->latch : t->done;
+    task_free(w, w->rt, t);
+    if (done) heist_latch_arrive(done);
+}
+
+static void nested(heist_ctx c, void *arg)
+{
+    task_call(arg, c);
+}
+
+void hi_task_run_nested(hi_worker *w, hi_task *t)
+{
+    hi_worker_run(w, nested, t);
+    hi_count(&w->stats.executed, 1);
+    heist_latch *done = t->scope ? &t->scope->latch : t->done;
+    task_free(w, w->rt, t);
+    if (done) heist_latch_arrive(done);
+}
+
+/* --- into the runtime ------------------------------------------------------------ */
+
+void hi_task_room(heist_runtime *rt)
+{
+    heist_fence_seq_cst(); /* T1: room was made, now look who waits. */
+    /* relaxed: after-T1 */
+    if (heist_load_relaxed(&rt->waiting) == 0) return;
+    heist_add_release(&rt->room, 1); /* T1: there is room. */
+    hi_futex_wake(&rt->room, INT32_MAX);
+}
+
+/* From a foreign thread.  Waits for room until the deadline. */
+static int inject(heist_runtime *rt, hi_task *t, heist_time deadline)
+{
+    if (hi_injector_push(&rt->injector, (uintptr_t)t)) return 0;
+    if (deadline <= HEIST_NOW) return -EAGAIN;
+    int rc = 0;
+    heist_add_relaxed(&rt->waiting, 1); /* relaxed: before-T1 */
+    for (;;) {
+        uint32_t room = heist_load_acquire(&rt->room); /* T1: before the try. */
+        heist_fence_seq_cst(); /* T1: announced, now try once more. */
+        if (hi_injector_push(&rt->injector, (uintptr_t)t)) break;
+        if (rc < 0) break;
+        rc = hi_futex_wait(&rt->room, room, deadline);
+    }
+    heist_sub_relaxed(&rt->waiting, 1); /* relaxed: hint */
+    return rc;
+}
+
+/*
+ * A foreign thread that submits is counted, so that stop does not end the
+ * workers between its look at the phase and its push.
+ */
+static int submit_foreign(heist_runtime *rt, hi_task *t, heist_time deadline)
+{
+    heist_add_acq_rel(&rt->submitting, 1); /* S5: seen before the phase. */
+    heist_fence_seq_cst();                 /* S5: counted, now look. */
+    int rc =
+        hi_runtime_is(rt, HI_RUNNING) ? inject(rt, t, deadline) : -ESHUTDOWN;
+    if (rc == 0) hi_sleep_post(rt);
+    heist_sub_acq_rel(&rt->submitting, 1); /* S5: the push is over. */
+    if (!hi_runtime_is(rt, HI_RUNNING)) hi_runtime_maybe_quiet(rt);
+    return rc;
+}
+
+static int submit(heist_runtime *rt, hi_worker *w, hi_task *t,
+                  heist_time deadline)
+{
+    if (!w || w->rt != rt) return submit_foreign(rt, t, deadline);
+    int rc = hi_deque_push(&w->deque, (uintptr_t)t);
+    if (rc == 0) hi_sleep_post(rt);
+    return rc;
+}
+
+int heist_spawn(heist_runtime *rt, heist_task_fn *fn, void *arg,
+                heist_latch *done, heist_time deadline)
+{
+    rt = hi_runtime_get(rt);
+    if (!rt) return -ENOMEM;
+    hi_worker *w = hi_worker_self();
+    hi_task *t = task_alloc(w && w->rt == rt ? w : NULL, rt);
+    if (!t) return -ENOMEM;
+    *t = (hi_task){.fn = fn, .arg = arg, .done = done};
+    int rc = submit(rt, w, t, deadline);
+    if (rc < 0) hi_free(&rt->config.allocator, t, sizeof *t);
+    return rc;
+}
+
+/* --- broadcast ------------------------------------------------------------------- */
+
+int heist_broadcast(heist_runtime *rt, heist_task_fn *fn, void *arg)
+{
+    rt = hi_runtime_get(rt);
+    if (!rt) return -ENOMEM;
+    hi_worker *self = hi_worker_self();
+    bool ours = self && self->rt == rt;
+    size_t bytes = rt->workers * sizeof(hi_task);
+    hi_task *t = hi_alloc(&rt->config.allocator, bytes, _Alignof(hi_task));
+    if (!t) return -ENOMEM;
+    heist_latch done;
+    heist_latch_init(&done, rt->workers);
+    heist_add_acq_rel(&rt->submitting, 1); /* S5: seen before the phase. */
+    heist_fence_seq_cst();                 /* S5: counted, now look. */
+    bool go = ours || hi_runtime_is(rt, HI_RUNNING);
+    for (unsigned i = 0; go && i < rt->workers; i++) {
+        t[i] = (hi_task){.fn = fn, .arg = arg, .done = &done, .borrowed = true};
+        t[i].message.kind = HI_MESSAGE_TASK;
+        hi_inbox_post(&rt->pool[i].inbox, &t[i].message.node);
+        hi_sleep_wake(&rt->pool[i]);
+    }
+    heist_sub_acq_rel(&rt->submitting, 1); /* S5: the posts are over. */
+    if (go) heist_latch_wait(&done, HEIST_FOREVER);
+    hi_free(&rt->config.allocator, t, bytes);
+    return go ? 0 : -ESHUTDOWN;
+}
+
+/* --- scopes ---------------------------------------------------------------------- */
+
+void heist_scope_open(heist_scope *s, heist_runtime *rt)
+{
+    s->rt = rt;
+    heist_latch_init(&s->latch, 1);
+    heist_init(&s->spawned, 0);
+    heist_init(&s->error, UINT64_MAX);
+    heist_init(&s->failures, 0);
+    heist_init(&s->cancelled, 0);
+}
+
+/* Nobody can take it: run it here. */
+static void run_here(heist_scope *s, hi_task *t)
+{
+    if (heist_run(s->rt, nested, t) < 0) {
+        scope_failed(s, t->order, -ENOMEM);
+    }
+    heist_latch_arrive(&s->latch);
+}
+
+void heist_scope_spawn(heist_scope *s, heist_task_fn *fn, void *arg)
+{
+    heist_runtime *rt = hi_runtime_get(s->rt);
+    hi_worker *w = hi_worker_self();
+    hi_task local = {.fn = fn, .arg = arg, .scope = s};
+    local.order = heist_add_relaxed(&s->spawned, 1); /* relaxed: counter */
+    /* relaxed: counter (the spawner is counted itself) */
+    uint64_t open = heist_add_relaxed(&s->latch.count, 1);
+    hi_check(open != 0, "spawning into a closed scope");
+    (void)open;
+    hi_task *t = rt ? task_alloc(w && w->rt == rt ? w : NULL, rt) : NULL;
+    if (t) *t = local;
+    if (t && submit(rt, w, t, HEIST_NOW) == 0) return;
+    if (t) hi_free(&rt->config.allocator, t, sizeof *t);
+    run_here(s, &local);
+}
+
+void heist_scope_cancel(heist_scope *s)
+{
+    heist_store_release(&s->cancelled, 1); /* T3: why we cancel. */
+}
+
+bool heist_scope_is_cancelled(const heist_scope *s)
+{
+    return heist_load_acquire(&s->cancelled) != 0; /* T3: why it was. */
+}
+
+uint64_t heist_scope_failures(const heist_scope *s)
+{
+    return heist_load_relaxed(&s->failures); /* relaxed: counter */
+}
+
+int heist_scope_close(heist_scope *s, heist_time deadline)
+{
+    heist_latch_arrive(&s->latch);
+    int rc = heist_latch_wait(&s->latch, deadline);
+    if (rc < 0) {
+        heist_scope_cancel(s);
+        heist_latch_wait(&s->latch, HEIST_FOREVER);
+        return rc;
+    }
+    uint64_t error = heist_load_acquire(&s->error); /* T2: the first error. */
+    if (error != UINT64_MAX) return -(int)(error & 0xffff);
+    return heist_scope_is_cancelled(s) ? -ECANCELED : 0;
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * worker.c: the loop that finds work, runs it and sleeps.
+ *
+ * Every strand of a worker runs the same loop.  When the code that a strand
+ * runs has to wait, the strand is put aside in the middle of it, and the worker
+ * goes on in the loop of another one; when it may go on, its message comes
+ * through the inbox and the loop that finds it steps aside in turn.  All of it
+ * happens on the worker's own thread.
+ *
+ * Edges
+ *   W2  owner  release strand  ->  thief  acquire strand   its base, split
+ */
+#include "core/worker.h"
+
+#include "core/frame.h"
+#include "core/runtime.h"
+#include "core/task.h"
+#include "queue/memory.h"
+
+#include <errno.h>
+
+enum {
+    INJECTOR_TICK = 61, /* every so many picks the injector comes first */
+    BATCH = 16          /* taken from the injector in one go */
+};
+
+/* What a worker can do next. */
+typedef enum work_kind {
+    WORK_NONE,
+    WORK_TASK,
+    WORK_FRAME,
+    WORK_STRAND,
+    WORK_END
+} work_kind;
+
+typedef struct work {
+    work_kind kind;
+    void *what;
+} work;
+
+hi_worker *hi_worker_self(void)
+{
+    hi_worker *w = hi_self_get();
+    return w && w->guest && !w->inside ? NULL : w;
+}
+
+int hi_worker_init(hi_worker *w, const heist_allocator *allocator)
+{
+    int rc = hi_deque_init(&w->deque, 64, 0, allocator);
+    if (rc < 0) return rc;
+    hi_inbox_init(&w->inbox);
+    heist_init(&w->strand, (hi_strand *)NULL);
+    heist_init(&w->parker, 0);
+    heist_init(&w->idle_own, 0);
+    w->idle_word = &w->idle_own;
+    w->idle_bit = 1;
+    w->home = -1;
+    return 0;
+}
+
+void hi_worker_fini(hi_worker *w)
+{
+    hi_task_free_cached(w);
+    while (w->spare) {
+        hi_strand *s = w->spare;
+        w->spare = s->next;
+        hi_strand_destroy(s);
+    }
+    hi_deque_fini(&w->deque);
+}
+
+/* --- timers -------------------------------------------------------------- */
+
+void hi_worker_timer_add(hi_worker *w, hi_timer *t)
+{
+    hi_timer **link = &w->timers;
+    while (*link && (*link)->deadline <= t->deadline)
+        link = &(*link)->next;
+    t->next = *link;
+    *link = t;
+}
+
+void hi_worker_timer_remove(hi_worker *w, hi_timer *t)
+{
+    for (hi_timer **link = &w->timers; *link; link = &(*link)->next) {
+        if (*link != t) continue;
+        *link = t->next;
+        return;
+    }
+}
+
+static void expire(hi_worker *w)
+{
+    if (!w->timers) return;
+    int64_t now = hi_clock();
+    while (w->timers && w->timers->deadline <= now) {
+        hi_timer *t = w->timers;
+        w->timers = t->next;
+        t->expired(t);
+    }
+}
+
+/* --- where work comes from ------------------------------------------------ */
+
+static work from_item(uintptr_t item, heist_frame *cursor)
+{
+    if (!hi_ticket_is_frame(item)) return (work){WORK_TASK, (void *)item};
+    heist_frame *f = hi_ticket_frame(item);
+    if (hi_frame_take(f, cursor)) return (work){WORK_FRAME, f};
+    return (work){WORK_NONE, NULL}; /* its owner has taken it back */
+}
+
+static work from_inbox(hi_worker *w)
+{
+    if (!w->ready && !hi_inbox_is_empty(&w->inbox))
+        w->ready = hi_inbox_take(&w->inbox);
+    hi_inbox_node *node = w->ready;
+    if (!node) return (work){WORK_NONE, NULL};
+    w->ready = node->next;
+    hi_message *m = heist_container(node, hi_message, node);
+    if (m->kind == HI_MESSAGE_TASK)
+        return (work){WORK_TASK, heist_container(m, hi_task, message)};
+    return (work){WORK_STRAND, heist_container(m, hi_strand, message)};
+}
+
+static work from_deque(hi_worker *w, heist_frame *cursor)
+{
+    uintptr_t item;
+    while ((item = hi_deque_pop(&w->deque)) != 0) {
+        work got = from_item(item, cursor);
+        if (got.kind != WORK_NONE) return got;
+    }
+    return (work){WORK_NONE, NULL};
+}
+
+/* Takes this worker's share of the injector; all but one go to its deque. */
+static work from_injector(hi_worker *w, heist_frame *cursor)
+{
+    heist_runtime *rt = w->rt;
+    uintptr_t items[BATCH];
+    if (w->guest || hi_injector_is_empty(&rt->injector))
+        return (work){WORK_NONE, NULL};
+    size_t share = hi_injector_length(&rt->injector) / rt->workers + 1;
+    size_t n =
+        hi_injector_take(&rt->injector, items, share < BATCH ? share : BATCH);
+    if (n == 0) return (work){WORK_NONE, NULL};
+    hi_task_room(rt);
+    hi_count(&w->stats.injected, n);
+    /* Newest first into the deque, so that the oldest is popped next. */
+    size_t kept = n;
+    while (kept > 1 && hi_deque_push(&w->deque, items[kept - 1]) == 0)
+        kept--;
+    /* No memory to keep them: run them here, oldest first, but the last. */
+    for (size_t i = 0; i + 1 < kept; i++)
+        hi_task_run(w, (hi_task *)items[i], cursor);
+    return (work){WORK_TASK, (hi_task *)items[kept - 1]};
+}
+
+typedef struct pass {
+    work found;
+    bool retry;  /* met a race: there is work, somebody else was faster */
+    bool hidden; /* met private frames */
+} pass;
+
+/* Visits every other worker once, from a random start. */
+static pass steal_pass(hi_worker *w, heist_frame *cursor)
+{
+    pass p = {{WORK_NONE, NULL}, false, false};
+    heist_runtime *rt = w->rt;
+    /* V1: every victim below the count is there. */
+    uint32_t n = heist_load_acquire(&rt->victim_count);
+    bool crowded = hi_worker_is_crowded(rt);
+    uint32_t start = n > 1 ? hi_random_below(&w->random, n - 1) : 0;
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        uint32_t at = (w->index + 1 + (start + i) % (n - 1)) % n;
+        hi_worker *victim = heist_load_acquire(&rt->victims[at]); /* V1: it. */
+        uintptr_t item = hi_deque_oldest(&victim->deque);
+        if (crowded && (!item || hi_ticket_is_frame(item))) continue;
+        hi_steal got = hi_deque_steal(&victim->deque, &item);
+        if (got == HI_STEAL_TAKEN) {
+            p.found = from_item(item, cursor);
+            if (p.found.kind != WORK_NONE) {
+                hi_count(&w->stats.stolen, 1);
+                return p;
+            }
+            got = HI_STEAL_RETRY; /* a stale ticket: there may be more */
+        }
+        if (got == HI_STEAL_RETRY) {
+            hi_count(&w->stats.retries, 1);
+            p.retry = true;
+            continue;
+        }
+        hi_count(&w->stats.failed, 1);
+        /* W2: a strand whose frames may be looked at. */
+        hi_strand *s = heist_load_acquire(&victim->strand);
+        if (s && hi_strand_has_private(s)) {
+            hi_strand_call(s);
+            p.hidden = true;
+        }
+    }
+    return p;
+}
+
+/* Takes a frame from behind somebody's long leaf. */
+static work rescue_pass(hi_worker *w, heist_frame *cursor)
+{
+    heist_runtime *rt = w->rt;
+    if (!rt->rescue || hi_worker_is_crowded(rt)) return (work){WORK_NONE, NULL};
+    uint32_t n = heist_load_acquire(&rt->victim_count); /* V1: all of them. */
+    for (uint32_t i = 0; i < n; i++) {
+        hi_worker *victim = heist_load_acquire(&rt->victims[i]); /* V1: it. */
+        /* W2: a strand whose frames may be looked at. */
+        hi_strand *s = heist_load_acquire(&victim->strand);
+        for (; victim != w && s; s = s->outer) {
+            heist_frame *f = hi_frame_rescue(s, cursor);
+            if (!f) continue;
+            hi_count(&w->stats.rescued, 1);
+            hi_count(&w->stats.stolen, 1);
+            return (work){WORK_FRAME, f};
+        }
+    }
+    return (work){WORK_NONE, NULL};
+}
+
+bool hi_worker_is_crowded(heist_runtime *rt)
+{
+    /* relaxed: hint */
+    return heist_load_relaxed(&rt->sleep.awake) > rt->workers;
+}
+
+bool hi_worker_visible_work(heist_runtime *rt)
+{
+    if (!hi_injector_is_empty(&rt->injector)) return true;
+    /* relaxed: hint */
+    bool frames = heist_load_relaxed(&rt->sleep.awake) < rt->workers;
+    uint32_t n = heist_load_acquire(&rt->victim_count); /* V1: all of them. */
+    for (uint32_t i = 0; i < n; i++) {
+        hi_worker *v = heist_load_acquire(&rt->victims[i]); /* V1: it. */
+        uintptr_t item = hi_deque_oldest(&v->deque);
+        if (item && (frames || !hi_ticket_is_frame(item))) return true;
+    }
+    return false;
+}
+
+/* --- the loop --------------------------------------------------------------- */
+
+/* What needs no search: own deque and inbox, and now and then the injector. */
+static work local(hi_worker *w, heist_frame *cursor)
+{
+    work got = from_inbox(w);
+    if (got.kind != WORK_NONE) return got;
+    if (++w->tick % INJECTOR_TICK == 0) {
+        expire(w);
+        got = from_injector(w, cursor);
+        if (got.kind != WORK_NONE) return got;
+    }
+    got = from_deque(w, cursor);
+    return got.kind != WORK_NONE ? got : from_injector(w, cursor);
+}
+
+/*
+ * Searches until there is something or it has been long enough; a pass that
+ * met a race does not count, there is work.  A guest does not count as a
+ * searcher: nobody relies on it.
+ */
+static work search(hi_worker *w, heist_frame *cursor)
+{
+    work got = {WORK_NONE, NULL};
+    const heist_runtime *rt = w->rt;
+    int64_t spin = rt->spin;
+    bool may = w->guest || hi_sleep_search(w) || w->called;
+    if (hi_worker_is_crowded(w->rt)) spin = 0;
+    w->called = false;
+    int64_t until = may && spin ? hi_clock() + spin : 0;
+    for (unsigned passes = 0; may; passes++) {
+        pass p = steal_pass(w, cursor);
+        got = p.found.kind != WORK_NONE ? p.found : local(w, cursor);
+        if (got.kind != WORK_NONE) break;
+        if (p.retry) continue;
+        bool late = hi_clock() >= until;
+        if (late && p.hidden) got = rescue_pass(w, cursor);
+        if (got.kind != WORK_NONE || hi_runtime_is(w->rt, HI_ENDING)) break;
+        if (late && (!spin || passes >= rt->config.steal_attempts)) break;
+        for (unsigned i = 0; i < 8; i++)
+            hi_cpu_relax();
+    }
+    if (got.kind != WORK_NONE) hi_sleep_found(w);
+    return got;
+}
+
+static work next_work(hi_worker *w, hi_strand *s)
+{
+    work got = local(w, s->base);
+    if (got.kind != WORK_NONE) {
+        hi_sleep_found(w);
+        return got;
+    }
+    heist_store_release(&w->strand, (hi_strand *)NULL); /* W2: none to see. */
+    int64_t since = hi_clock();
+    hi_count(&w->stats.busy, (uint64_t)(since - w->busy_since));
+    for (;;) {
+        got = search(w, s->base);
+        if (got.kind != WORK_NONE) break;
+        if (hi_runtime_is(w->rt, HI_ENDING) && !w->guest) {
+            got.kind = WORK_END;
+            break;
+        }
+        hi_wake why =
+            hi_sleep_park(w, w->timers ? w->timers->deadline : HEIST_FOREVER);
+        w->called = why == HI_WAKE_WORK;
+        if (why == HI_WAKE_DEADLINE) expire(w);
+        if (why == HI_WAKE_WATCH) got = rescue_pass(w, s->base);
+        if (got.kind == WORK_NONE) got = local(w, s->base);
+        if (got.kind == WORK_NONE) continue;
+        hi_sleep_found(w);
+        break;
+    }
+    w->watch = 0;
+    w->busy_since = hi_clock();
+    heist_store_release(&w->strand, s); /* W2: base and split are right. */
+    return got;
+}
+
+static void put_spare(hi_worker *w, hi_strand *s)
+{
+    s->next = w->spare;
+    w->spare = s;
+}
+
+static void step_aside(hi_worker *w, hi_strand *self, hi_strand *to)
+{
+    put_spare(w, self);
+    heist_store_release(&w->strand, to); /* W2: its frames are as they were. */
+    hi_context_switch(&self->context, &to->context);
+    heist_store_release(&w->strand, self); /* W2: nothing in it. */
+}
+
+static void loop(void *strand)
+{
+    hi_strand *s = strand;
+    hi_worker *w = heist_load_relaxed(&s->worker); /* relaxed: own-field */
+    heist_store_release(&w->strand, s);            /* W2: nothing in it. */
+    for (;;) {
+        work got = next_work(w, s);
+        switch (got.kind) {
+        case WORK_TASK:
+            hi_strand_reset(s, true);
+            hi_task_run(w, got.what, s->base);
+            break;
+        case WORK_FRAME:
+            hi_strand_reset(s, false);
+            hi_frame_run(w, got.what, s->base);
+            break;
+        case WORK_STRAND: step_aside(w, s, got.what); break;
+        case WORK_END:
+            put_spare(w, s);
+            hi_context_switch(&s->context, &w->thread_context);
+            break;
+        case WORK_NONE: break;
+        }
+    }
+}
+
+/* A strand that runs the loop, from those put aside or a new one. */
+static hi_strand *loop_strand(hi_worker *w)
+{
+    hi_strand *s = w->spare;
+    if (s) {
+        w->spare = s->next;
+        return s;
+    }
+    s = hi_strand_create(w->rt->config.stack_bytes);
+    if (!s) return NULL;
+    heist_store_relaxed(&s->worker, w); /* relaxed: own-field */
+    hi_strand_reset(s, true);
+    hi_context_make(&s->context, s->stack, s->stack_bytes, loop, s);
+    return s;
+}
+
+int hi_worker_prepare(hi_worker *w)
+{
+    hi_strand *s = loop_strand(w);
+    if (!s) return -ENOMEM;
+    put_spare(w, s);
+    return 0;
+}
+
+/* Without memory for another strand: wait here, and run what is sent to us. */
+static void suspend_in_place(hi_worker *w, hi_strand *s)
+{
+    for (;;) {
+        work got = from_inbox(w);
+        if (got.kind == WORK_STRAND && got.what == s) return;
+        if (got.kind == WORK_STRAND) {
+            hi_strand *other = got.what;
+            heist_store_release(&w->strand, other); /* W2: as it was. */
+            hi_context_switch(&s->context, &other->context);
+            return; /* whoever switched to us had our message */
+        }
+        if (got.kind == WORK_TASK) {
+            hi_task_run_nested(w, got.what);
+            continue;
+        }
+        expire(w);
+        int64_t first = w->timers ? w->timers->deadline : HEIST_FOREVER;
+        hi_sleep_park(w, first);
+        hi_sleep_found(w);
+    }
+}
+
+void hi_worker_suspend(hi_worker *w, hi_strand *s)
+{
+    hi_count(&w->stats.suspended, 1);
+    hi_count(&w->put_aside, 1);
+    hi_strand *next = loop_strand(w);
+    if (next) {
+        heist_store_release(&w->strand, next); /* W2: nothing in it. */
+        hi_context_switch(&s->context, &next->context);
+    } else {
+        suspend_in_place(w, s);
+    }
+    heist_store_release(&w->strand, s); /* W2: its frames are as they were. */
+    hi_count(&w->put_aside, (uint64_t)-1);
+}
+
+void hi_strand_resume(hi_strand *s)
+{
+    /* relaxed: own-field (a suspended strand's worker does not change) */
+    hi_worker *w = heist_load_relaxed(&s->worker);
+    hi_inbox_post(&w->inbox, &s->message.node);
+    hi_sleep_wake(w);
+}
+
+void hi_worker_main(void *worker)
+{
+    hi_worker *w = worker;
+    heist_runtime *rt = w->rt;
+    hi_self_set(w);
+    hi_context_adopt(&w->thread_context);
+    w->busy_since = hi_clock();
+    if (rt->config.on_worker_start)
+        rt->config.on_worker_start(rt->config.user, w->index);
+    hi_strand *s = loop_strand(w); /* made by heist_start: cannot fail */
+    hi_context_switch(&w->thread_context, &s->context);
+    if (rt->config.on_worker_stop)
+        rt->config.on_worker_stop(rt->config.user, w->index);
+    hi_self_set(NULL);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HI_WORKER_H
+#define HI_WORKER_H
+
+/*
+ * A worker: a thread that runs tasks.  The pool's workers are threads of the
+ * library; a *guest* is a foreign thread while it is inside heist_run.
+ *
+ * Fields, and who touches them
+ *   deque            owner pushes and pops, thieves steal
+ *   inbox            anybody posts, owner takes
+ *   strand           owner writes, thieves read
+ *   parker, idle_*   src/core/sleep.c
+ *   stats            owner writes, anybody reads
+ *   the rest         the owner
+ */
+#include "core/random.h"
+#include "core/strand.h"
+#include "queue/deque.h"
+#include "queue/inbox.h"
+
+#include <heist/runtime.h>
+
+typedef HEIST_ATOMIC(uint64_t) hi_counter;
+
+typedef struct hi_stats {
+    hi_counter executed, exposed, stolen, failed, retries, injected;
+    hi_counter parked, woken, suspended, rescued, busy;
+} hi_stats;
+
+typedef struct hi_task hi_task;
+typedef struct hi_timer hi_timer;
+
+typedef struct hi_worker {
+    hi_deque deque;
+    hi_inbox inbox HEIST_ALIGNED(HEIST_LINE);
+    HEIST_ATOMIC(hi_strand *) strand; /* the one that runs; NULL: none */
+    hi_futex parker;
+    hi_counter *idle_word; /* where its idle bit is */
+    uint64_t idle_bit;
+    hi_counter idle_own; /* a guest's */
+    int home;            /* CPU to sleep on; -1: any */
+
+    heist_runtime *rt HEIST_ALIGNED(HEIST_LINE);
+    unsigned index; /* in the table of victims */
+    bool guest;
+    bool searching;
+    bool called;     /* woken for work: may search whatever the others do */
+    unsigned inside; /* guest: depth of heist_run */
+    hi_random random;
+    uint32_t tick;
+    int64_t watch;       /* how long it keeps watch before it looks */
+    unsigned watch_idle; /* watches in a row in which nobody worked */
+    int64_t busy_since;
+    hi_strand *spare;     /* strands parked in the loop, to go on with */
+    hi_inbox_node *ready; /* taken from the inbox, not handled yet */
+    hi_timer *timers;     /* earliest first */
+    hi_task *free_tasks;
+    unsigned free_count;
+    hi_counter put_aside;               /* strands suspended here */
+    hi_counter announced;               /* times it went to sleep */
+    uint32_t generation;                /* of the process it lives in */
+    HEIST_ATOMIC(heist_runtime *) seat; /* guest: where it is a victim */
+    struct hi_worker *before; /* guest: who the thread was on entering */
+    hi_strand *native;        /* guest: the strand of its own stack */
+    hi_context thread_context;
+    hi_thread thread;
+    struct hi_worker *next_guest; /* in the list of free guests */
+
+    hi_stats stats HEIST_ALIGNED(HEIST_LINE);
+} hi_worker;
+
+/* A deadline that a suspended strand waits for. */
+struct hi_timer {
+    hi_timer *next;
+    int64_t deadline;
+    void (*expired)(hi_timer *t);
+};
+
+/* Single writer: a plain increment that others may read. */
+static inline void hi_count(hi_counter *c, uint64_t n)
+{
+    uint64_t now = heist_load_relaxed(c); /* relaxed: counter */
+    heist_store_relaxed(c, now + n);      /* relaxed: counter */
+}
+
+/* The worker that the calling thread is now: NULL on a thread that is neither
+ * of a pool nor inside heist_run. */
+hi_worker *hi_worker_self(void);
+
+/* Prepares the fields that pool workers and guests share. */
+int hi_worker_init(hi_worker *w, const heist_allocator *allocator);
+void hi_worker_fini(hi_worker *w);
+
+/* Makes its first strand, so that its thread can start. */
+int hi_worker_prepare(hi_worker *w);
+
+/* Is it of a process that fork()ed this one? */
+bool hi_worker_is_orphan(const hi_worker *w);
+
+/* Runs fn as a parallel computation in the middle of other code of w. */
+int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg);
+
+/* The body of a pool worker's thread. */
+void hi_worker_main(void *worker);
+
+/*
+ * Puts the running strand aside and lets the worker go on with other work;
+ * returns when somebody has called hi_strand_resume for it.
+ */
+void hi_worker_suspend(hi_worker *w, hi_strand *s);
+
+/* Lets a suspended strand go on.  Any thread, once per suspension. */
+void hi_strand_resume(hi_strand *s);
+
+/* Owner.  While a strand of w is suspended, t->expired runs after its
+ * deadline unless the timer was removed. */
+void hi_worker_timer_add(hi_worker *w, hi_timer *t);
+void hi_worker_timer_remove(hi_worker *w, hi_timer *t);
+
+/*
+ * Is there work that a worker could take?  Tasks always count; frames only
+ * while there are no more threads at work than the runtime has workers, because
+ * a guest brings a thread of its own.
+ */
+bool hi_worker_visible_work(heist_runtime *rt);
+
+/* More threads at work than the runtime has workers, the caller counted. */
+bool hi_worker_is_crowded(heist_runtime *rt);
+
+#endif

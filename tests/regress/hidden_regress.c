@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Work behind a long leaf is not hidden from the other workers.
+ *
+ * Each test forks, then runs a left half that neither forks nor joins and does
+ * not return before the right half has run elsewhere.  If nobody takes the
+ * right half from behind its back the test stands still and is ended by the
+ * runner.
+ */
+#include "platform/platform.h"
+#include "test.h"
+
+#include <heist.h>
+#include <pthread.h>
+
+static HEIST_ATOMIC(int) done;
+static int wanted;
+
+static void right_half(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    f->result.i = f->arg[0].i;
+    heist_add_acq_rel(&done, 1);
+}
+
+static void long_leaf(void)
+{
+    while (heist_load_acquire(&done) < wanted)
+        hi_cpu_relax();
+}
+
+static int64_t fork_deep(heist_ctx c, int depth)
+{
+    if (depth == 0) {
+        long_leaf();
+        return 0;
+    }
+    heist_frame *right = heist_slot(c);
+    right->arg[0].i = depth;
+    int64_t left = fork_deep(heist_fork(c, right_half), depth - 1);
+    CHECK(!heist_join(c)); /* taken: the leaf waited for it */
+    return left + right->result.i;
+}
+
+static void root(heist_ctx c, void *arg)
+{
+    int depth = *(int *)arg;
+    heist_store_relaxed(&done, 0);
+    wanted = depth;
+    CHECK_EQ(fork_deep(c, depth), depth * (depth + 1) / 2);
+}
+
+static void need_barrier(void)
+{
+    if (!hi_barrier_init()) exit(77); /* the rescue needs membarrier */
+}
+
+static void try_depth(heist_runtime *rt, int depth)
+{
+    CHECK_EQ(heist_run(rt, root, &depth), 0);
+}
+
+TEST(one_fork_before_a_long_leaf)
+{
+    need_barrier();
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+    for (int i = 0; i < 50; i++)
+        try_depth(rt, 1);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+TEST(ten_forks_before_a_long_leaf)
+{
+    need_barrier();
+    for (int policy = 0; policy < 3; policy++) {
+        heist_runtime *rt = NULL;
+        heist_config config = {.workers = 2,
+                               .exposure = (heist_exposure)policy};
+        CHECK_EQ(heist_start(&rt, &config), 0);
+        for (int i = 0; i < 20; i++)
+            try_depth(rt, 10);
+        CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    }
+}
+
+/* After the watchman has gone to sleep for good. */
+TEST(a_long_leaf_after_a_long_sleep)
+{
+    need_barrier();
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+    for (int i = 0; i < 3; i++) {
+        heist_time until = heist_after(300 * HEIST_MILLISECOND);
+        hi_futex never = {0};
+        while (heist_now() < until)
+            hi_futex_wait(&never, 0, until);
+        try_depth(rt, 3);
+    }
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* After many regions that were too short to wake anybody. */
+static void small_right(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    f->result.i = 1;
+}
+
+static void small_root(heist_ctx c, void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 1000; i++) {
+        heist_ctx k = c;
+        for (int n = 0; n < 5; n++)
+            k = heist_fork(k, small_right);
+        while (k.frame != c.frame)
+            CHECK_EQ(heist_done(&k)->result.i, 1);
+    }
+    if (arg) root(c, arg);
+}
+
+TEST(a_long_leaf_after_many_small_forks)
+{
+    need_barrier();
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+    for (int i = 0; i < 30; i++) {
+        int depth = 2;
+        CHECK_EQ(heist_run(rt, small_root, NULL), 0);
+        CHECK_EQ(heist_run(rt, small_root, &depth), 0);
+    }
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+static int task(heist_ctx c, void *arg)
+{
+    root(c, arg);
+    return 0;
+}
+
+TEST(a_long_leaf_in_a_task)
+{
+    need_barrier();
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+    for (int i = 0; i < 20; i++) {
+        int depth = 4;
+        heist_latch latch;
+        heist_latch_init(&latch, 1);
+        CHECK_EQ(heist_spawn(rt, task, &depth, &latch, HEIST_FOREVER), 0);
+        CHECK_EQ(heist_latch_wait(&latch, HEIST_FOREVER), 0);
+    }
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* The leaf is inside another heist_run, which does not know the cursor. */
+static void leaf_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    long_leaf();
+}
+
+static void nested_root(heist_ctx c, void *arg)
+{
+    (void)arg;
+    heist_store_relaxed(&done, 0);
+    wanted = 1;
+    heist_frame *right = heist_slot(c);
+    right->arg[0].i = 5;
+    heist_fork(c, right_half);
+    CHECK_EQ(heist_run(NULL, leaf_root, NULL), 0);
+    CHECK(!heist_join(c));
+    CHECK_EQ(right->result.i, 5);
+}
+
+TEST(a_long_leaf_in_a_nested_region)
+{
+    need_barrier();
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+    for (int i = 0; i < 20; i++)
+        CHECK_EQ(heist_run(rt, nested_root, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}

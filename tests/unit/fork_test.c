@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/frame.h"
+#include "core/runtime.h"
+#include "test.h"
+
+#include <heist.h>
+#include <pthread.h>
+
+static const heist_exposure policies[] = {HEIST_ON_DEMAND, HEIST_QUANTUM,
+                                          HEIST_EAGER};
+static const unsigned worker_counts[] = {1, 2, 3, 8, 70};
+
+#define EACH(i, array) \
+    for (size_t i = 0; i < sizeof(array) / sizeof *(array); i++)
+
+static heist_runtime *start(unsigned workers, heist_exposure exposure)
+{
+    heist_runtime *rt = NULL;
+    heist_config config = {.workers = workers, .exposure = exposure};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    return rt;
+}
+
+static void stop(heist_runtime *rt)
+{
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+static inline int64_t fib(heist_ctx c, int64_t n);
+
+static void fib_right(heist_ctx c, heist_frame *f)
+{
+    f->result.i = fib(c, f->arg[0].i);
+}
+
+static inline int64_t fib(heist_ctx c, int64_t n)
+{
+    if (n < 2) return n;
+    heist_frame *right = heist_slot(c);
+    right->arg[0].i = n - 2;
+    int64_t left = fib(heist_fork(c, fib_right), n - 1);
+    if (heist_join(c)) return left + fib(c, n - 2);
+    return left + right->result.i;
+}
+
+static void fib_root(heist_ctx c, void *arg)
+{
+    int64_t *n = arg;
+    *n = fib(c, *n);
+}
+
+TEST(fib_is_right_for_every_policy_and_number_of_workers)
+{
+    EACH(p, policies) EACH(w, worker_counts)
+    {
+        heist_runtime *rt = start(worker_counts[w], policies[p]);
+        for (int round = 0; round < 3; round++) {
+            int64_t n = 24;
+            CHECK_EQ(heist_run(rt, fib_root, &n), 0);
+            CHECK_EQ(n, 46368);
+        }
+        stop(rt);
+    }
+}
+
+/* n-ary: the number of ways to split n into ordered parts is 2^(n-1). */
+static int64_t parts(heist_ctx c, int64_t n);
+
+static void parts_fn(heist_ctx c, heist_frame *f)
+{
+    f->result.i = parts(c, f->arg[0].i);
+}
+
+static int64_t parts(heist_ctx c, int64_t n)
+{
+    if (n == 0) return 1;
+    heist_ctx k = c;
+    for (int64_t first = 1; first <= n; first++) {
+        heist_slot(k)->arg[0].i = n - first;
+        k = heist_fork(k, parts_fn);
+    }
+    int64_t sum = 0;
+    while (k.frame != c.frame)
+        sum += heist_done(&k)->result.i;
+    return sum;
+}
+
+static void parts_root(heist_ctx c, void *arg)
+{
+    int64_t *n = arg;
+    *n = parts(c, *n);
+}
+
+TEST(n_forks_in_a_row_give_n_results)
+{
+    EACH(p, policies)
+    {
+        heist_runtime *rt = start(4, policies[p]);
+        int64_t n = 15;
+        CHECK_EQ(heist_run(rt, parts_root, &n), 0);
+        CHECK_EQ(n, 1 << 14);
+        stop(rt);
+    }
+}
+
+/* Many forks from one frame: the frame stack grows, and the last slot of what
+ * it was is used like any other. */
+static void one(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    f->result.i = f->arg[0].i;
+}
+
+static void wide_root(heist_ctx c, void *arg)
+{
+    int64_t *n = arg, sum = 0;
+    heist_ctx k = c;
+    for (int64_t i = 0; i < *n; i++) {
+        heist_slot(k)->arg[0].i = i;
+        k = heist_fork(k, one);
+    }
+    while (k.frame != c.frame)
+        sum += heist_done(&k)->result.i;
+    *n = sum;
+}
+
+TEST(the_frame_stack_grows)
+{
+    EACH(p, policies)
+    {
+        heist_runtime *rt = start(2, policies[p]);
+        int64_t n = 200000;
+        CHECK_EQ(heist_run(rt, wide_root, &n), 0);
+        CHECK_EQ(n, (int64_t)200000 * 199999 / 2);
+        stop(rt);
+    }
+}
+
+/* A list: all the depth is on one side, both ways round. */
+static int64_t chain(heist_ctx c, int64_t n);
+
+static void chain_right(heist_ctx c, heist_frame *f)
+{
+    f->result.i = chain(c, f->arg[0].i);
+}
+
+static int64_t chain(heist_ctx c, int64_t n)
+{
+    if (n == 0) return 0;
+    heist_frame *right = heist_slot(c);
+    right->arg[0].i = 0;
+    int64_t rest = chain(heist_fork(c, chain_right), n - 1);
+    if (heist_join(c)) return rest + 1 + chain(c, 0);
+    return rest + 1 + right->result.i;
+}
+
+static void chain_root(heist_ctx c, void *arg)
+{
+    int64_t *n = arg;
+    *n = chain(c, *n);
+}
+
+TEST(a_lopsided_tree_is_right)
+{
+    heist_runtime *rt = start(3, HEIST_ON_DEMAND);
+    int64_t n = 20000;
+    CHECK_EQ(heist_run(rt, chain_root, &n), 0);
+    CHECK_EQ(n, 20000);
+    stop(rt);
+}
+
+/* Arguments of every kind arrive, and the frame's words do not overlap. */
+static void five(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    double d = f->arg[0].d + (double)f->arg[1].i + (double)f->arg[2].u;
+    f->result.d = d + *(double *)f->arg[3].p + *(const double *)f->arg[4].cp;
+}
+
+static void five_root(heist_ctx c, void *arg)
+{
+    static double fourth = 4, fifth = 5;
+    heist_ctx k = c;
+    heist_frame *f = heist_slot(k);
+    f->arg[0].d = 1;
+    f->arg[1].i = 2;
+    f->arg[2].u = 3;
+    f->arg[3].p = &fourth;
+    f->arg[4].cp = &fifth;
+    k = heist_fork(k, five);
+    *(double *)arg = heist_done(&k)->result.d;
+}
+
+TEST(five_words_of_arguments_and_one_of_result)
+{
+    CHECK_EQ(sizeof(heist_frame), 64);
+    double sum = 0;
+    CHECK_EQ(heist_run(NULL, five_root, &sum), 0);
+    CHECK(sum == 15);
+    CHECK_EQ(heist_stop(NULL, HEIST_FOREVER), 0);
+}
+
+/* heist_run inside a task: the code around it has open frames that only it
+ * knows of. */
+static void inner_root(heist_ctx c, void *arg)
+{
+    int64_t *n = arg;
+    *n = fib(c, *n);
+}
+
+static int64_t outer(heist_ctx c, int64_t depth)
+{
+    if (depth == 0) {
+        int64_t n = 10;
+        CHECK_EQ(heist_run(NULL, inner_root, &n), 0);
+        return n;
+    }
+    heist_frame *right = heist_slot(c);
+    right->arg[0].i = 7;
+    int64_t left = outer(heist_fork(c, fib_right), depth - 1);
+    if (heist_join(c)) return left + fib(c, 7);
+    return left + right->result.i;
+}
+
+static void outer_root(heist_ctx c, void *arg)
+{
+    int64_t *n = arg;
+    *n = outer(c, *n);
+}
+
+TEST(a_region_inside_a_region_keeps_the_frames_around_it)
+{
+    heist_runtime *rt = start(3, HEIST_ON_DEMAND);
+    for (int i = 0; i < 200; i++) {
+        int64_t n = 20;
+        CHECK_EQ(heist_run(rt, outer_root, &n), 0);
+        CHECK_EQ(n, 55 + 20 * 13);
+    }
+    stop(rt);
+}
+
+/* Without a policy's help: the states of a frame, one by one. */
+TEST(a_frame_taken_back_is_private_again)
+{
+    hi_worker w = {.guest = true};
+    CHECK_EQ(hi_worker_init(&w, NULL), 0);
+    hi_strand *s = hi_strand_create(0);
+    CHECK(s != NULL);
+    hi_strand_reset(s, true);
+    heist_init(&s->base->fn, one);
+    hi_lock_take(&s->lock);
+    CHECK(hi_frame_expose(&w, s));
+    hi_lock_give(&s->lock);
+    CHECK_EQ(heist_load_relaxed(&s->base->state), HI_FRAME_EXPOSED);
+    CHECK(hi_frame_unexpose(&w, s->base));
+    CHECK_EQ(heist_load_relaxed(&s->base->state), HI_FRAME_PRIVATE);
+    CHECK(hi_deque_is_empty(&w.deque));
+    CHECK(!hi_frame_take(s->base, s->base + 1)); /* a late thief */
+    heist_init(&s->base->fn, NULL);
+    hi_strand_destroy(s);
+    hi_worker_fini(&w);
+}
+
+TEST(a_stale_ticket_takes_only_what_is_exposed_again)
+{
+    hi_worker w = {.guest = true};
+    CHECK_EQ(hi_worker_init(&w, NULL), 0);
+    hi_strand *s = hi_strand_create(0);
+    hi_strand_reset(s, true);
+    heist_init(&s->base->fn, one);
+    CHECK(hi_frame_expose(&w, s));
+    CHECK_EQ(hi_deque_push(&w.deque, 2), 0); /* a task above the ticket */
+    CHECK(hi_frame_unexpose(&w, s->base));
+    uintptr_t item = 0;
+    CHECK_EQ(hi_deque_steal(&w.deque, &item), HI_STEAL_TAKEN);
+    CHECK_EQ(item, hi_frame_ticket(s->base)); /* left behind */
+    CHECK(!hi_frame_take(hi_ticket_frame(item), s->base + 1));
+    heist_init(&s->base->fn, NULL);
+    hi_strand_destroy(s);
+    hi_worker_fini(&w);
+}
+
+TEST(rescue_takes_an_open_private_frame_and_no_closed_one)
+{
+    if (!hi_barrier_init()) exit(77);
+    hi_strand *s = hi_strand_create(0);
+    hi_strand_reset(s, true);
+    CHECK(hi_frame_rescue(s, s->base + 8) == NULL);
+    heist_init(&s->base->fn, one);
+    CHECK(hi_frame_rescue(s, s->base + 8) == s->base);
+    CHECK(heist_load_relaxed(&s->hot.line) > s->base); /* join comes slow */
+    CHECK(heist_load_relaxed(&s->split) == s->base + 1);
+    CHECK(hi_frame_rescue(s, s->base + 8) == NULL);
+    heist_init(&s->base->state, HI_FRAME_PRIVATE);
+    heist_init(&s->base->fn, NULL);
+    hi_strand_destroy(s);
+}
+
+TEST(without_a_runtime_the_answer_is_the_same)
+{
+    heist_runtime *rt = start(2, HEIST_ON_DEMAND);
+    stop(rt);
+    int64_t n = 20;
+    CHECK_EQ(heist_run(NULL, fib_root, &n), 0);
+    CHECK_EQ(n, 6765);
+    CHECK_EQ(heist_stop(NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(NULL, HEIST_FOREVER), 0); /* nothing to stop */
+}
