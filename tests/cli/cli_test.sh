@@ -1,0 +1,304 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The heist program as its users see it: exit status, standard output and
+# standard error.  usage: cli_test.sh PATH-OF-HEIST
+#
+# Each test is a function whose name is the sentence it proves.
+set -u
+export LC_ALL=C
+unset COLUMNS NO_COLOR COLORTERM HEIST_WORKERS
+
+case ${1:?usage: cli_test.sh PATH-OF-HEIST} in
+/*) heist=$1 ;;
+*) heist=$PWD/$1 ;;
+esac
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+
+# Runs heist; leaves its output in out and err, its exit status in $status.
+run()
+{
+    ran="heist $*"
+    "$heist" "$@" >out 2>err
+    status=$?
+}
+
+fail()
+{
+    echo "not ok  $test: $ran: $1" >&2
+    echo "--- exit status $status, standard output:" >&2
+    cat out >&2
+    echo "--- standard error:" >&2
+    cat err >&2
+    exit 1
+}
+
+check_status()
+{
+    [ "$status" -eq "$1" ] || fail "exit status $status, wanted $1"
+}
+
+check_has() # FILE PATTERN
+{
+    grep -q -e "$2" "$1" || fail "$1 has no line like '$2'"
+}
+
+check_empty()
+{
+    [ ! -s "$1" ] || fail "$1 is not empty"
+}
+
+check_no_escapes()
+{
+    ! grep -q "$(printf '\033')" "$1" || fail "$1 has escape codes"
+}
+
+# Whether a terminal can be simulated here.
+has_script()
+{
+    command -v script >/dev/null && \
+        script -qec true /dev/null </dev/null >/dev/null 2>&1
+}
+
+# Runs heist on a simulated terminal; standard error is in out as well.
+run_on_terminal()
+{
+    ran="heist $* (on a terminal)"
+    : >err
+    script -qec "'$heist' $*" /dev/null >out </dev/null
+    status=$?
+}
+
+help_is_everywhere()
+{
+    for command in "" demo doctor; do
+        for option in --help -h; do
+            run $command $option
+            check_status 0
+            check_has out '^usage: heist'
+            check_empty err
+        done
+    done
+}
+
+version_is_three_numbers()
+{
+    run --version
+    check_status 0
+    check_has out '^heist [0-9][0-9]*\.[0-9][0-9]*\.[0-9][0-9]*$'
+}
+
+misuse()
+{
+    run "$@"
+    check_status 2
+    check_empty out
+    check_has err 'usage: heist'
+    [ "$(wc -l <err)" -eq 1 ] || fail "more than one line"
+}
+
+misuse_gives_one_usage_line_and_exit_status_2()
+{
+    misuse
+    misuse ''
+    misuse dmeo
+    misuse --colour
+    misuse --version now
+    misuse demo --colour
+    misuse demo -x
+    misuse demo fib
+    misuse demo --help=no
+    misuse demo --workers
+    misuse demo --workers ''
+    misuse demo --workers 0
+    misuse demo --workers -1
+    misuse demo --workers +2
+    misuse demo --workers ' 2'
+    misuse demo --workers 2x
+    misuse demo --workers two
+    misuse demo --workers 1025
+    misuse demo --workers 99999999999999999999
+    misuse demo --only
+    misuse demo --only ''
+    misuse demo --only fib,
+    misuse demo --only ,fib
+    misuse demo --only fi
+    misuse demo --only fib,fibs
+    misuse demo --size
+    misuse demo --size medium
+    misuse demo --out
+    misuse demo --out ''
+    misuse doctor --colour
+    misuse doctor now
+    misuse doctor --help me
+}
+
+the_message_names_the_wrong_word()
+{
+    misuse demo --size small --colour=red
+    check_has err "'--colour=red'"
+    misuse demo --workers 2x
+    check_has err "'2x'"
+    misuse demo --size small --only
+    check_has err "'--only'"
+}
+
+the_small_demo_runs_every_job_in_every_way()
+{
+    run demo --size small --workers 2
+    check_status 0
+    check_empty err
+    for job in fib queens UTS Mandelbrot sort; do
+        for way in serial '1 worker' '2 workers'; do
+            check_has out "$job.*, $way: "
+        done
+        check_has out "$job.*[0-9]x  *[0-9]"  # table
+        check_has out "$job.* [0-9][0-9]*%\$" # utilisation
+    done
+    check_has out '^All results were checked'
+}
+
+the_picture_is_a_png_and_replaces_what_was_there()
+{
+    head -c 100000 /dev/zero >old.png
+    run demo --size small --only mandelbrot --workers 1 --out old.png
+    check_status 0
+    head -c 4 old.png | grep -q PNG || fail "no PNG signature"
+    [ "$(wc -c <old.png)" -lt 100000 ] || fail "the old file was not cut"
+    tail -c 8 old.png | grep -q IEND || fail "the PNG does not end"
+}
+
+only_the_jobs_asked_for_run()
+{
+    mkdir -p only && cd only || exit 1
+    run demo --size small --only sort,fib --workers 2
+    check_status 0
+    check_has out '^fib'
+    check_has out '^sort'
+    ! grep -q -i -e queens -e UTS -e Mandelbrot out || fail "another job ran"
+    [ ! -e mandelbrot.png ] || fail "a picture was written"
+    cd ..
+}
+
+more_workers_than_bars_still_fit()
+{
+    ran="COLUMNS=60 heist demo --workers 9"
+    COLUMNS=60 "$heist" demo --size small --only fib --workers 9 >out 2>err
+    status=$?
+    check_status 0
+    check_has out '9 workers, then the calling thread'
+    check_has out '^fib [0-9]*  *[0-9]\{10\}$'
+}
+
+an_unwritable_picture_is_reported_before_any_work()
+{
+    for path in nowhere/a.png .; do
+        run demo --size small --out "$path"
+        check_status 1
+        check_empty out
+        check_has err "cannot write $path: [A-Z]"
+    done
+}
+
+a_full_disk_is_reported_and_the_table_still_shown()
+{
+    [ -c /dev/full ] || return 0
+    run demo --size small --only mandelbrot --out /dev/full
+    check_status 1
+    check_has err 'cannot write /dev/full: No space left on device'
+    check_has out '^Mandelbrot.*[0-9]x'
+
+    ran="heist --help >/dev/full"
+    "$heist" --help >/dev/full 2>err
+    status=$?
+    : >out
+    check_status 1
+    check_has err 'cannot write the output'
+}
+
+a_pipe_gets_plain_ascii_lines()
+{
+    ran="TERM=xterm COLORTERM=truecolor heist demo | cat"
+    { TERM=xterm COLORTERM=truecolor LC_ALL=C.UTF-8 \
+        "$heist" demo --size small 2>err; echo $? >status; } | cat >out
+    status=$(cat status)
+    check_status 0
+    check_no_escapes out
+    ! tr -d '\n -~' <out | grep -q . || fail "more than printable ASCII"
+}
+
+a_terminal_gets_a_live_bar_and_colours()
+{
+    has_script || return 0
+    export TERM=xterm LC_ALL=C.UTF-8
+    run_on_terminal demo --size small
+    check_status 0
+    check_has out "$(printf '\r\033\\[K')"
+    check_has out "$(printf '\033\\[38;5;[0-9]*m\033\\[48;5;[0-9]*m▀')"
+}
+
+no_color_means_no_colours()
+{
+    has_script || return 0
+    export TERM=xterm NO_COLOR=1
+    run_on_terminal demo --size small
+    check_status 0
+    check_has out "$(printf '\r\033\\[K')"
+    ! grep -q "$(printf '\033\\[[0-9;]*m')" out || fail "out has colours"
+}
+
+a_dumb_terminal_gets_no_escapes()
+{
+    has_script || return 0
+    export TERM=dumb
+    run_on_terminal demo --size small --only fib,mandelbrot
+    check_status 0
+    check_no_escapes out
+}
+
+the_doctor_tells_the_limits_and_exits_with_0()
+{
+    run doctor
+    check_status 0
+    check_empty err
+    for word in 'cpus online' 'affinity mask' 'cgroup quota' \
+        'default workers' futex membarrier io_uring 'guard pages' kernel \
+        'page size' 'huge pages' overcommit 'address space' threads; do
+        check_has out "^  $word  *[0-9A-Za-z\"]"
+    done
+}
+
+the_doctor_sees_a_smaller_mask()
+{
+    command -v taskset >/dev/null || return 0
+    ran="taskset -c 0 heist doctor"
+    taskset -c 0 true 2>/dev/null || return 0 # not ours to use
+    taskset -c 0 "$heist" doctor >out 2>err
+    status=$?
+    check_status 0
+    check_has out '^  affinity mask  *1 (0)$'
+    check_has out '^  default workers  *1, by'
+}
+
+for test in \
+    help_is_everywhere \
+    version_is_three_numbers \
+    misuse_gives_one_usage_line_and_exit_status_2 \
+    the_message_names_the_wrong_word \
+    the_small_demo_runs_every_job_in_every_way \
+    the_picture_is_a_png_and_replaces_what_was_there \
+    only_the_jobs_asked_for_run \
+    more_workers_than_bars_still_fit \
+    an_unwritable_picture_is_reported_before_any_work \
+    a_full_disk_is_reported_and_the_table_still_shown \
+    a_pipe_gets_plain_ascii_lines \
+    a_terminal_gets_a_live_bar_and_colours \
+    no_color_means_no_colours \
+    a_dumb_terminal_gets_no_escapes \
+    the_doctor_tells_the_limits_and_exits_with_0 \
+    the_doctor_sees_a_smaller_mask; do
+    ($test) || exit 1
+    echo "ok  $test"
+done

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli.h"
+
+#include <errno.h>
+#include <heist.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const cli_command top = {
+    .name = "",
+    .usage = "heist [--help] [--version] demo|doctor [OPTION...]",
+};
+
+static const cli_command *const commands[] = {&cli_demo, &cli_doctor};
+
+enum {
+    COMMANDS = sizeof commands / sizeof *commands
+};
+
+int cli_misused(const cli_command *cmd, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "heist%s%s: ", *cmd->name ? " " : "", cmd->name);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "; usage: %s\n", cmd->usage);
+    va_end(args);
+    return CLI_USAGE;
+}
+
+int cli_failed(int rc, const char *format, ...)
+{
+    fflush(stdout); /* what was said before comes first */
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "heist: ");
+    vfprintf(stderr, format, args);
+    if (rc < 0) fprintf(stderr, ": %s", strerror(-rc));
+    fprintf(stderr, "\n");
+    va_end(args);
+    return CLI_FAILED;
+}
+
+static int help(void)
+{
+    printf("usage: %s\n\n"
+           "heist is a work-stealing runtime for C; this program shows it at\n"
+           "work and looks at the machine it would run on.\n\n",
+           top.usage);
+    for (int i = 0; i < COMMANDS; i++)
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    printf("\n`heist COMMAND --help` tells more.\n");
+    return CLI_OK;
+}
+
+static int version(void)
+{
+    printf("heist %d.%d.%d\n", HEIST_VERSION_MAJOR, HEIST_VERSION_MINOR,
+           HEIST_VERSION_PATCH);
+    return CLI_OK;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) return cli_misused(&top, "no command given");
+    const char *word = argv[1];
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(word, commands[i]->name) == 0)
+            return commands[i]->run(argc - 1, argv + 1);
+    if (argc > 2) return cli_misused(&top, "unknown command '%s'", word);
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return help();
+    if (strcmp(word, "--version") == 0) return version();
+    const char *kind = *word == '-' ? "option" : "command";
+    return cli_misused(&top, "unknown %s '%s'", kind, word);
+}
+
+int main(int argc, char **argv)
+{
+    int status = dispatch(argc, argv);
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return cli_failed(errno ? -errno : -EIO, "cannot write the output");
+    return status;
+}
