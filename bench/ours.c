@@ -20,7 +20,7 @@ void ours_start(unsigned workers, const char *policy)
         .workers = workers,
         .exposure = exposure_of(policy),
         /* T3L is 17,844 levels deep; untouched stack costs nothing. */
-        .stack_bytes = (size_t)64 << 20,
+        .stack_bytes = (size_t)32 << 20,
     };
     if (heist_start(&runtime, &config) < 0) bench_die("heist does not start");
 }

@@ -53,7 +53,7 @@ typedef struct heist_config {
     heist_exposure exposure; /* HEIST_ON_DEMAND */
     heist_time quantum;      /* for HEIST_QUANTUM; 100 us */
     heist_idle idle;         /* HEIST_BALANCED */
-    size_t stack_bytes;      /* of a worker's stacks; 8 MiB, at most 32 */
+    size_t stack_bytes;      /* of a worker's stacks; 8 MiB, below 64 */
     uint64_t seed;           /* of the victims' choice; 0 = a fixed one */
     bool unpinned;           /* sleeping workers have no home CPU */
     heist_allocator allocator; /* malloc and free */

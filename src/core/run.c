@@ -43,16 +43,34 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
     return 0;
 }
 
+/*
+ * After a region, while its lines are warm: makes the strand ready for the next
+ * one, and remembers whether this root is worth an early wake-up.
+ */
+static void guest_clean(hi_worker *g, hi_strand *s)
+{
+    bool is_long = false;
+    if (s->looked) {
+        int64_t took = hi_clock() - s->started;
+        is_long = took >= HI_REGION_LONG;
+        hi_count(&g->stats.busy, (uint64_t)took);
+    }
+    if (is_long)
+        g->long_root = g->root;
+    else if (g->long_root == g->root)
+        g->long_root = NULL;
+    hi_strand_reset(s, true);
+}
+
 /* As a guest: on the thread's own stack, with the guest's frames. */
 static void guest_run(hi_worker *g, heist_root_fn *fn, void *arg)
 {
     hi_strand *s = g->native;
-    hi_strand_reset(s, true);
-    g->busy_since = hi_clock();
+    g->root = fn;
     heist_store_release(&g->strand, s); /* W2: an empty strand. */
     fn((heist_ctx){&s->hot, s->base}, arg);
     heist_store_release(&g->strand, (hi_strand *)NULL); /* W2: none to see. */
-    hi_count(&g->stats.busy, (uint64_t)(hi_clock() - g->busy_since));
+    guest_clean(g, s);
 }
 
 /* Without a runtime: the same calls, and nobody to share the work with. */
@@ -65,6 +83,7 @@ static int serial_run(heist_root_fn *fn, void *arg)
     if (rc == 0) {
         void *before = hi_self_get();
         heist_store_relaxed(&alone.native->worker, &alone); /* relaxed: init */
+        hi_strand_reset(alone.native, false);
         hi_self_set(&alone);
         guest_run(&alone, fn, arg);
         hi_self_set(before);

@@ -36,7 +36,7 @@
 
 enum {
     WORKERS_MAX = 4096,
-    STACK_MAX = HI_STRAND_SPAN / 4,
+    STACK_MAX = HI_STRAND_SPAN / 2 - (64 << 10),
     WORKER_STACK = 256 << 10 /* of the thread; tasks run on strands */
 };
 
@@ -324,6 +324,7 @@ static hi_worker *guest_create(void)
     g->native = hi_strand_create(0);
     if (g->native && hi_worker_init(g, NULL) == 0) {
         heist_store_relaxed(&g->native->worker, g); /* relaxed: init */
+        hi_strand_reset(g->native, true);
         hi_context_adopt(&g->native->context);
         return g;
     }

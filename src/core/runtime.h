@@ -9,7 +9,8 @@
 #include <heist/runtime.h>
 
 enum {
-    HI_GUESTS_MAX = 1024 /* foreign threads inside heist_run at one time */
+    HI_GUESTS_MAX = 1024,  /* foreign threads inside heist_run at one time */
+    HI_REGION_LONG = 60000 /* ns from which a region profits from waking */
 };
 
 typedef enum hi_phase {
@@ -29,25 +30,27 @@ typedef enum hi_phase {
  *   room, waiting     src/core/task.c
  */
 struct heist_runtime {
-    heist_config config;
-    unsigned workers;
-    hi_worker *pool;
-    hi_worker *parents; /* the pool before a fork(): abandoned, not lost */
-    int64_t spin;       /* how long a search lasts */
-    bool rescue;        /* hi_barrier_all works here */
+    /* What entering a region touches, on one line. */
     HEIST_ATOMIC(uint32_t) phase;
     HEIST_ATOMIC(uint32_t) generation; /* of the process that started it */
-    hi_sleep sleep HEIST_ALIGNED(HEIST_LINE);
-    HEIST_ATOMIC(uint32_t) guests HEIST_ALIGNED(HEIST_LINE); /* inside */
+    HEIST_ATOMIC(uint32_t) guests;     /* inside */
     HEIST_ATOMIC(uint32_t) submitting; /* foreign threads about to inject */
-    hi_futex quiet;                    /* counts reasons to look at the end */
-    HEIST_ATOMIC(uint32_t) victim_count HEIST_ALIGNED(HEIST_LINE);
+    hi_sleep sleep;
+    unsigned workers;
+    bool rescue; /* hi_barrier_all works here */
+
+    heist_config config HEIST_ALIGNED(HEIST_LINE);
+    int64_t spin; /* how long a search lasts */
+    hi_worker *pool;
+    hi_worker *parents; /* the pool before a fork(): abandoned, not lost */
     HEIST_ATOMIC(hi_worker *) *victims;
+    HEIST_ATOMIC(uint32_t) victim_count;
     hi_lock lock;
+    hi_futex quiet; /* counts reasons to look at the end */
     hi_injector injector;
     hi_futex room;                  /* changes when the injector has room */
     HEIST_ATOMIC(uint32_t) waiting; /* threads that wait for room */
-};
+} HEIST_ALIGNED(HEIST_LINE);
 
 /* The runtime that NULL means, started if need be; alive in this process even
  * after a fork().  NULL if it cannot be had. */

@@ -54,8 +54,8 @@ enum {
 enum {
     WATCH_FIRST = 1000000,   /* ns until the watchman looks the first time */
     WATCH_LONGEST = 4000000, /* ... and when nothing was hidden for a while */
-    WATCH_IDLE = 10000000,   /* ... and when nobody works */
-    WATCH_IDLE_TIMES = 10    /* ... after which he sleeps like the others */
+    WATCH_IDLE = 10000000,   /* ... and when nobody works, twice that, ... */
+    WATCH_IDLE_TIMES = 4     /* ... until he sleeps like the others */
 };
 
 int hi_sleep_init(hi_sleep *s, unsigned workers,
@@ -180,7 +180,7 @@ static int64_t watch_until(hi_worker *w)
     if (!heist_cas_relaxed(&s->watchman, &nobody, w->index + 1))
         return HEIST_FOREVER;
     heist_store_relaxed(&s->watched, 1); /* relaxed: hint */
-    if (awake == 0) return hi_clock() + WATCH_IDLE;
+    if (awake == 0) return hi_clock() + ((int64_t)WATCH_IDLE << w->watch_idle);
     if (w->watch < WATCH_FIRST) w->watch = WATCH_FIRST;
     return hi_clock() + w->watch;
 }
@@ -201,12 +201,14 @@ static bool sleep_on_parker(hi_worker *w, int64_t until)
     /* S3: a token may be there already. */
     if (heist_cas_acquire(&w->parker, &awake, ASLEEP)) {
         hi_count(&w->stats.parked, 1);
-        if (w->home >= 0) hi_cpu_pin(w->home);
+        if (w->home >= 0 && !w->pinned) {
+            hi_cpu_pin(w->home);
+            w->pinned = true;
+        }
         int rc = 0;
         /* S3: what the waker did. */
         while (heist_load_acquire(&w->parker) == ASLEEP && rc == 0)
             rc = hi_futex_wait(&w->parker, ASLEEP, until);
-        if (w->home >= 0) hi_cpu_unpin();
         uint32_t asleep = ASLEEP;
         /* S3: or the token came just now. */
         if (rc < 0 && heist_cas_acquire(&w->parker, &asleep, AWAKE))

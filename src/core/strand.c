@@ -97,7 +97,10 @@ hi_strand *hi_strand_create(size_t stack_bytes)
 {
     stack_bytes = pages(stack_bytes);
     hi_strand *s = pool_take(stack_bytes != 0, stack_bytes);
-    if (s) return s;
+    if (s) {
+        s->step = 0; /* reset for sure */
+        return s;
+    }
     char *unit = unit_reserve();
     if (!unit) return NULL;
     size_t frames = unit_commit(unit, stack_bytes);
@@ -147,13 +150,15 @@ bool hi_strand_grow(hi_strand *s, const heist_frame *f)
 
 void hi_strand_reset(hi_strand *s, bool fresh)
 {
-    /* A rescuer that looked at the last region may still be at it. */
+    if (fresh && s->started == 0 && s->step) return; /* nothing was forked */
+    /* A rescuer that looked at what ran last may still be at it. */
     hi_lock_take(&s->lock);
     heist_store_relaxed(&s->split, s->base); /* relaxed: under-lock */
     heist_store_relaxed(&s->hungry, 0);      /* relaxed: hint */
     s->mark = s->base;
     s->started = fresh ? 0 : 1;
     s->looked = s->boundary = s->woke = s->patience = 0;
+    s->skip = 0;
     s->reach = 0;
     s->nested = 0;
     s->step = 8;

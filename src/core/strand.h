@@ -68,6 +68,7 @@ typedef struct hi_strand {
     int64_t boundary;        /* HEIST_QUANTUM: the last one */
     int64_t woke;            /* last time it woke somebody */
     int64_t patience;        /* how long until it may wake the next one */
+    unsigned skip;           /* joins that need not look, at first */
     ptrdiff_t reach;         /* line - frame at the next look */
     ptrdiff_t step;          /* limit - frame at the next look */
     unsigned nested;         /* leapfrogged frames on its stack */
@@ -98,7 +99,8 @@ void hi_strand_destroy(hi_strand *s);
 /* Makes slots up to and including f usable.  False: no memory. */
 bool hi_strand_grow(hi_strand *s, const heist_frame *f);
 
-/* Forgets what ran on it; the first fork will look around if `fresh`. */
+/* Ready for the next task (`fresh`: its first fork will look around) or for a
+ * stolen frame. */
 void hi_strand_reset(hi_strand *s, bool fresh);
 
 /* In the child of a fork(): the pool's lock may have been held. */

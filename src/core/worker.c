@@ -299,15 +299,14 @@ static work next_work(hi_worker *w, hi_strand *s)
     heist_store_release(&w->strand, (hi_strand *)NULL); /* W2: none to see. */
     int64_t since = hi_clock();
     hi_count(&w->stats.busy, (uint64_t)(since - w->busy_since));
-    for (;;) {
-        got = search(w, s->base);
+    for (hi_wake why = HI_WAKE_WORK;;) {
+        if (why != HI_WAKE_WATCH) got = search(w, s->base);
         if (got.kind != WORK_NONE) break;
         if (hi_runtime_is(w->rt, HI_ENDING) && !w->guest) {
             got.kind = WORK_END;
             break;
         }
-        hi_wake why =
-            hi_sleep_park(w, w->timers ? w->timers->deadline : HEIST_FOREVER);
+        why = hi_sleep_park(w, w->timers ? w->timers->deadline : HEIST_FOREVER);
         w->called = why == HI_WAKE_WORK;
         if (why == HI_WAKE_DEADLINE) expire(w);
         if (why == HI_WAKE_WATCH) got = rescue_pass(w, s->base);
@@ -316,6 +315,8 @@ static work next_work(hi_worker *w, hi_strand *s)
         hi_sleep_found(w);
         break;
     }
+    if (w->pinned) hi_cpu_unpin();
+    w->pinned = false;
     w->watch = 0;
     w->busy_since = hi_clock();
     heist_store_release(&w->strand, s); /* W2: base and split are right. */

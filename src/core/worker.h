@@ -42,13 +42,20 @@ typedef struct hi_worker {
     int home;            /* CPU to sleep on; -1: any */
 
     heist_runtime *rt HEIST_ALIGNED(HEIST_LINE);
-    unsigned index; /* in the table of victims */
+    HEIST_ATOMIC(heist_runtime *) seat; /* guest: where it is a victim */
+    struct hi_worker *before; /* guest: who the thread was on entering */
+    hi_strand *native;        /* guest: the strand of its own stack */
+    heist_root_fn *root;      /* guest: what it runs, ... */
+    heist_root_fn *long_root; /* ... and what took long the last time */
+    unsigned inside;          /* guest: depth of heist_run */
+    unsigned index;           /* in the table of victims */
+    uint32_t generation;      /* of the process it lives in */
     bool guest;
     bool searching;
-    bool called;     /* woken for work: may search whatever the others do */
-    unsigned inside; /* guest: depth of heist_run */
-    hi_random random;
+    bool called; /* woken for work: may search whatever the others do */
+    bool pinned; /* to its home, for the time it sleeps */
     uint32_t tick;
+    hi_random random;
     int64_t watch;       /* how long it keeps watch before it looks */
     unsigned watch_idle; /* watches in a row in which nobody worked */
     int64_t busy_since;
@@ -57,12 +64,8 @@ typedef struct hi_worker {
     hi_timer *timers;     /* earliest first */
     hi_task *free_tasks;
     unsigned free_count;
-    hi_counter put_aside;               /* strands suspended here */
-    hi_counter announced;               /* times it went to sleep */
-    uint32_t generation;                /* of the process it lives in */
-    HEIST_ATOMIC(heist_runtime *) seat; /* guest: where it is a victim */
-    struct hi_worker *before; /* guest: who the thread was on entering */
-    hi_strand *native;        /* guest: the strand of its own stack */
+    hi_counter put_aside; /* strands suspended here */
+    hi_counter announced; /* times it went to sleep */
     hi_context thread_context;
     hi_thread thread;
     struct hi_worker *next_guest; /* in the list of free guests */

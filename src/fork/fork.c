@@ -27,6 +27,8 @@ enum {
     LOOK_LATE = 20000,       /* ... more is too seldom */
     REACH_MAX = 64,
     REACH_MIN = -4096,
+    REACH_FIRST = 6, /* joins this near the root look, ... */
+    SKIP_FIRST = 8,  /* ... but for the first ones: small regions end there */
     STEP_MIN = 8,
     STEP_MAX = 4096
 };
@@ -85,13 +87,10 @@ static bool sleepers(heist_runtime *rt)
 }
 
 /* Is a wake-up worth its price now? */
-static bool time_to_wake(hi_strand *s, heist_runtime *rt, int64_t now)
+static bool time_to_wake(const hi_strand *s, heist_runtime *rt, int64_t now)
 {
-    if (!sleepers(rt)) return false;
-    /* After a long sleep of all nobody keeps watch: let somebody. */
-    /* relaxed: hint */
-    if (s->woke == 0 && !heist_load_relaxed(&rt->sleep.watched)) return true;
-    return now - s->started >= WAKE_AGE && now - s->woke >= s->patience;
+    return now - s->started >= WAKE_AGE && now - s->woke >= s->patience &&
+           sleepers(rt);
 }
 
 static void woken(hi_strand *s, int64_t now)
@@ -135,6 +134,31 @@ static bool look_quantum(hi_worker *w, hi_strand *s, heist_frame *top,
     return eligible && wanted && expose(w, s, 1);
 }
 
+static bool is_eager(const hi_worker *w)
+{
+    return w->rt && w->rt->config.exposure == HEIST_EAGER;
+}
+
+/*
+ * The first fork of a region.  It wakes somebody at once if the root took long
+ * the last time, or if after a long idleness nobody keeps watch; else not before
+ * the region has shown that it lasts.
+ */
+static void begin(hi_worker *w, hi_strand *s)
+{
+    heist_runtime *rt = w->rt;
+    s->started = s->boundary = hi_clock();
+    s->reach = REACH_FIRST;
+    s->skip = SKIP_FIRST;
+    bool expected = w->guest && w->root == w->long_root;
+    /* relaxed: hint */
+    bool unwatched = !heist_load_relaxed(&rt->sleep.watched);
+    if ((!expected && !unwatched) || !sleepers(rt)) return;
+    s->skip = 0;
+    woken(s, s->started);
+    heist_store_relaxed(&s->hungry, 1); /* relaxed: hint (he will be) */
+}
+
 /*
  * Looks around; top is one past the newest open frame.  Called with the lock
  * held.  True: frames were exposed.
@@ -142,9 +166,13 @@ static bool look_quantum(hi_worker *w, hi_strand *s, heist_frame *top,
 static bool look(hi_worker *w, hi_strand *s, heist_frame *top)
 {
     if (!w->rt || hi_worker_is_orphan(w)) return false;
+    if (s->started == 0) {
+        begin(w, s);
+        /* relaxed: hint */
+        if (!heist_load_relaxed(&s->hungry) && !is_eager(w)) return false;
+    }
     int64_t now = hi_clock();
     pace(s, now);
-    if (s->started == 0) s->started = s->boundary = now;
     /* relaxed: under-lock */
     ptrdiff_t private = top - heist_load_relaxed(&s->split);
     switch (w->rt->config.exposure) {
@@ -153,11 +181,6 @@ static bool look(hi_worker *w, hi_strand *s, heist_frame *top)
     case HEIST_ON_DEMAND: break;
     }
     return look_on_demand(w, s, private, now);
-}
-
-static bool is_eager(const hi_worker *w)
-{
-    return w->rt && w->rt->config.exposure == HEIST_EAGER;
 }
 
 heist_frame *heist_fork_slow(heist_strand *hot, heist_frame *f)
@@ -170,7 +193,7 @@ heist_frame *heist_fork_slow(heist_strand *hot, heist_frame *f)
     hi_lock_take(&s->lock);
     bool exposed = look(w, s, f + 1);
     set_limit(s, is_eager(w) ? NULL : f + s->step);
-    set_line(s, f + 1 + (s->reach < 0 ? s->reach : 0));
+    set_line(s, f + 1 + s->reach);
     hi_lock_give(&s->lock);
     if (exposed) hi_sleep_post_frames(w->rt);
     return f + 1;
@@ -179,6 +202,12 @@ heist_frame *heist_fork_slow(heist_strand *hot, heist_frame *f)
 /* The join of a frame that nobody could have taken. */
 static bool join_private(hi_worker *w, hi_strand *s, heist_frame *f)
 {
+    /* relaxed: hint */
+    if (s->skip > 0 && !heist_load_relaxed(&s->hungry)) {
+        s->skip--;
+        hi_lock_give(&s->lock);
+        return true;
+    }
     bool exposed = look(w, s, f);
     set_limit(s, is_eager(w) ? NULL : f + s->step);
     set_line(s, f + s->reach);
