@@ -54,7 +54,7 @@ enum {
 enum {
     WATCH_FIRST = 1000000,   /* ns until the watchman looks the first time */
     WATCH_LONGEST = 4000000, /* ... and when nothing was hidden for a while */
-    WATCH_IDLE = 10000000,   /* ... and when nobody works, twice that, ... */
+    WATCH_IDLE = 10000000,   /* ... when all work; when nobody does, longer */
     WATCH_IDLE_TIMES = 4     /* ... until he sleeps like the others */
 };
 
@@ -69,6 +69,7 @@ int hi_sleep_init(hi_sleep *s, unsigned workers,
     heist_init(&s->awake, workers);
     heist_init(&s->watched, 0);
     heist_init(&s->watchman, 0);
+    heist_init(&s->forked, 0);
     return 0;
 }
 
@@ -166,21 +167,23 @@ void hi_sleep_found(hi_worker *w)
 }
 
 /* How long w may sleep at most before it looks for hidden frames.  Only who
- * sleeps with a time-out is the watchman; the last one to fall asleep while
- * others work finds too few of them awake, and takes the watch. */
+ * sleeps with a time-out is the watchman. */
 static int64_t watch_until(hi_worker *w)
 {
     hi_sleep *s = &w->rt->sleep;
     uint32_t nobody = 0;
     uint32_t awake = heist_load_relaxed(&s->awake); /* relaxed: hint */
-    w->watch_idle = awake == 0 ? w->watch_idle + 1 : 0;
-    if (w->guest || awake >= s->workers) return HEIST_FOREVER;
-    if (w->watch_idle > WATCH_IDLE_TIMES) return HEIST_FOREVER;
+    bool idle =
+        awake == 0 && !heist_load_relaxed(&s->forked); /* relaxed: hint */
+    w->watch_idle = idle ? w->watch_idle + 1 : 0;
+    heist_store_relaxed(&s->forked, 0); /* relaxed: hint */
+    if (w->guest || w->watch_idle > WATCH_IDLE_TIMES) return HEIST_FOREVER;
     /* relaxed: hint */
     if (!heist_cas_relaxed(&s->watchman, &nobody, w->index + 1))
         return HEIST_FOREVER;
     heist_store_relaxed(&s->watched, 1); /* relaxed: hint */
-    if (awake == 0) return hi_clock() + ((int64_t)WATCH_IDLE << w->watch_idle);
+    if (awake == 0 || awake >= s->workers)
+        return hi_clock() + ((int64_t)WATCH_IDLE << w->watch_idle);
     if (w->watch < WATCH_FIRST) w->watch = WATCH_FIRST;
     return hi_clock() + w->watch;
 }
@@ -255,6 +258,7 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
     watch_end(w);
     if (token) {
         w->searching = !w->guest;
+        w->watch_idle = 0;
         return HI_WAKE_WORK;
     }
     wake_self(w);
@@ -265,12 +269,9 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
 
 void hi_sleep_leave(heist_runtime *rt)
 {
-    hi_sleep *s = &rt->sleep;
-    uint32_t before = heist_sub_relaxed(&s->awake, 1); /* relaxed: hint */
-    if (before < rt->workers || before == 1) return;
     /* relaxed: hint */
-    bool unwatched = !heist_load_relaxed(&s->watched);
-    if ((before == rt->workers && unwatched) || hi_worker_visible_work(rt))
+    uint32_t before = heist_sub_relaxed(&rt->sleep.awake, 1);
+    if (before >= rt->workers && before > 1 && hi_worker_visible_work(rt))
         wake_one(rt);
 }
 

@@ -12,6 +12,7 @@ typedef struct hi_sleep {
     HEIST_ATOMIC(uint32_t) awake;     /* workers and guests not asleep */
     HEIST_ATOMIC(uint32_t) watched;   /* the watchman sleeps with a time-out */
     HEIST_ATOMIC(uint32_t) watchman;  /* index + 1 of the one who keeps watch */
+    HEIST_ATOMIC(uint32_t) forked;    /* a region has forked since he looked */
     unsigned workers;
     unsigned words;
     hi_counter *idle; /* a bit per pool worker */
@@ -43,8 +44,8 @@ typedef enum hi_wake {
 /* Sleeps until woken, until the deadline, or until the watch is over. */
 hi_wake hi_sleep_park(hi_worker *w, int64_t deadline);
 
-/* A guest stops working: if that leaves room for a worker, and there is work
- * or nobody keeps watch, wakes one. */
+/* A guest stops working: if that makes room for a worker and there is work for
+ * him, wakes one. */
 void hi_sleep_leave(heist_runtime *rt);
 
 /* After posting to w's inbox: wakes w if it is asleep. */

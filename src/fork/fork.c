@@ -150,6 +150,8 @@ static void begin(hi_worker *w, hi_strand *s)
     s->started = s->boundary = hi_clock();
     s->reach = REACH_FIRST;
     s->skip = SKIP_FIRST;
+    if (!heist_load_relaxed(&rt->sleep.forked))    /* relaxed: hint */
+        heist_store_relaxed(&rt->sleep.forked, 1); /* relaxed: hint */
     bool expected = w->guest && w->root == w->long_root;
     /* relaxed: hint */
     bool unwatched = !heist_load_relaxed(&rt->sleep.watched);
