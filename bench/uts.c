@@ -4,6 +4,7 @@ enum {
     UTS_MIXES = 24
 };
 
+#define UTS_INLINE __attribute__((noinline))
 #include "uts_visit.h"
 
 uint64_t serial_uts(uint64_t seed)

@@ -4,6 +4,7 @@ enum {
     UTS_MIXES = 1
 };
 
+#define UTS_INLINE inline
 #include "uts_visit.h"
 
 uint64_t serial_uts_fine(uint64_t seed)

@@ -47,7 +47,7 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
  * After a region, while its lines are warm: makes the strand ready for the next
  * one, and remembers whether this root is worth an early wake-up.
  */
-static void guest_clean(hi_worker *g, hi_strand *s)
+static HI_HOT void guest_clean(hi_worker *g, hi_strand *s)
 {
     bool is_long = false;
     if (s->looked) {
@@ -63,7 +63,7 @@ static void guest_clean(hi_worker *g, hi_strand *s)
 }
 
 /* As a guest: on the thread's own stack, with the guest's frames. */
-static void guest_run(hi_worker *g, heist_root_fn *fn, void *arg)
+static HI_HOT void guest_run(hi_worker *g, heist_root_fn *fn, void *arg)
 {
     hi_strand *s = g->native;
     g->root = fn;
@@ -115,7 +115,7 @@ static int send_in(heist_runtime *rt, heist_root_fn *fn, void *arg)
     return rc < 0 ? rc : heist_latch_wait(&done, HEIST_FOREVER);
 }
 
-int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
+HI_HOT int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
 {
     bool any = rt == NULL;
     hi_worker *w = hi_worker_self();

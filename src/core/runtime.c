@@ -290,7 +290,7 @@ static heist_runtime *start_standard(void)
     return heist_load_acquire(&home.standard); /* G2: his. */
 }
 
-heist_runtime *hi_runtime_get(heist_runtime *rt)
+HI_HOT heist_runtime *hi_runtime_get(heist_runtime *rt)
 {
     if (!rt) rt = heist_load_acquire(&home.standard); /* G2: it runs. */
     if (!rt) return start_standard();
@@ -399,7 +399,7 @@ static int guest_sit(heist_runtime *rt, hi_worker **out)
     return 0;
 }
 
-int hi_guest_enter(heist_runtime *rt, hi_worker **out)
+HI_HOT int hi_guest_enter(heist_runtime *rt, hi_worker **out)
 {
     hi_worker *g = hi_self_get();
     int rc = 0;
@@ -421,7 +421,7 @@ int hi_guest_enter(heist_runtime *rt, hi_worker **out)
     return -ESHUTDOWN;
 }
 
-void hi_guest_leave(hi_worker *g)
+HI_HOT void hi_guest_leave(hi_worker *g)
 {
     heist_runtime *rt = g->rt;
     g->inside--;

@@ -55,7 +55,7 @@ enum {
     WATCH_FIRST = 1000000,   /* ns until the watchman looks the first time */
     WATCH_LONGEST = 4000000, /* ... and when nothing was hidden for a while */
     WATCH_IDLE = 10000000,   /* ... when all work; when nobody does, longer */
-    WATCH_IDLE_TIMES = 4     /* ... until he sleeps like the others */
+    WATCH_IDLE_TIMES = 2     /* ... until he sleeps like the others */
 };
 
 int hi_sleep_init(hi_sleep *s, unsigned workers,
@@ -267,7 +267,7 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
     return HI_WAKE_WATCH;
 }
 
-void hi_sleep_leave(heist_runtime *rt)
+HI_HOT void hi_sleep_leave(heist_runtime *rt)
 {
     /* relaxed: hint */
     uint32_t before = heist_sub_relaxed(&rt->sleep.awake, 1);

@@ -148,7 +148,7 @@ bool hi_strand_grow(hi_strand *s, const heist_frame *f)
     return true;
 }
 
-void hi_strand_reset(hi_strand *s, bool fresh)
+HI_HOT void hi_strand_reset(hi_strand *s, bool fresh)
 {
     if (fresh && s->started == 0 && s->step) return; /* nothing was forked */
     /* A rescuer that looked at what ran last may still be at it. */

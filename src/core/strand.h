@@ -34,6 +34,8 @@
 struct hi_worker;
 
 enum {
+    /* started: it has forked, but the clock was not read yet. */
+    HI_UNTIMED = -1,
     /* Address space of one strand, and its alignment. */
     HI_STRAND_SPAN = 128 << 20,
     /* Frames usable at first where memory is counted when promised. */

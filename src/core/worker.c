@@ -39,7 +39,7 @@ typedef struct work {
     void *what;
 } work;
 
-hi_worker *hi_worker_self(void)
+HI_HOT hi_worker *hi_worker_self(void)
 {
     hi_worker *w = hi_self_get();
     return w && w->guest && !w->inside ? NULL : w;

@@ -20,6 +20,7 @@
 #include "core/runtime.h"
 
 enum {
+    SHARE_AGE = 2000,        /* ns a region runs before it is shared */
     WAKE_AGE = 20000,        /* ns a region runs before it wakes anybody */
     PATIENCE_FIRST = 50000,  /* ns between two wake-ups by one strand, ... */
     PATIENCE_LAST = 1000000, /* ... at most, after many that brought nothing */
@@ -42,6 +43,7 @@ static heist_frame *later(heist_frame *a, heist_frame *b)
 static void pace(hi_strand *s, int64_t now)
 {
     int64_t since = now - s->looked;
+    if (s->looked == now) return; /* the first one */
     s->looked = now;
     if (since < LOOK_SOON) {
         s->reach = s->reach > 0 ? s->reach / 2 : s->reach * 2 - 1;
@@ -103,7 +105,10 @@ static void woken(hi_strand *s, int64_t now)
 static bool look_on_demand(hi_worker *w, hi_strand *s, ptrdiff_t private,
                            int64_t now)
 {
-    if (heist_load_relaxed(&s->hungry)) {   /* relaxed: hint */
+    if (heist_load_relaxed(&s->hungry)) { /* relaxed: hint */
+        /* A tiny region is over before sharing it pays; let him wait, and serve
+         * him at the next look. */
+        if (now - s->started < SHARE_AGE) return false;
         heist_store_relaxed(&s->hungry, 0); /* relaxed: hint */
         return expose(w, s, (private + 1) / 2);
     }
@@ -142,12 +147,13 @@ static bool is_eager(const hi_worker *w)
 /*
  * The first fork of a region.  It wakes somebody at once if the root took long
  * the last time, or if after a long idleness nobody keeps watch; else not before
- * the region has shown that it lasts.
+ * the region has shown that it lasts.  A small region ends without having looked
+ * at the clock: after an idle gap its page alone costs a tenth of it.
  */
-static void begin(hi_worker *w, hi_strand *s)
+static bool begin(hi_worker *w, hi_strand *s)
 {
     heist_runtime *rt = w->rt;
-    s->started = s->boundary = hi_clock();
+    s->started = HI_UNTIMED;
     s->reach = REACH_FIRST;
     s->skip = SKIP_FIRST;
     if (!heist_load_relaxed(&rt->sleep.forked))    /* relaxed: hint */
@@ -155,10 +161,10 @@ static void begin(hi_worker *w, hi_strand *s)
     bool expected = w->guest && w->root == w->long_root;
     /* relaxed: hint */
     bool unwatched = !heist_load_relaxed(&rt->sleep.watched);
-    if ((!expected && !unwatched) || !sleepers(rt)) return;
+    if ((!expected && !unwatched) || !sleepers(rt)) return false;
     s->skip = 0;
-    woken(s, s->started);
-    heist_store_relaxed(&s->hungry, 1); /* relaxed: hint (he will be) */
+    woken(s, hi_clock());
+    return true;
 }
 
 /*
@@ -168,12 +174,11 @@ static void begin(hi_worker *w, hi_strand *s)
 static bool look(hi_worker *w, hi_strand *s, heist_frame *top)
 {
     if (!w->rt || hi_worker_is_orphan(w)) return false;
-    if (s->started == 0) {
-        begin(w, s);
-        /* relaxed: hint */
-        if (!heist_load_relaxed(&s->hungry) && !is_eager(w)) return false;
-    }
+    bool first = s->started == 0;
+    bool wake = first && begin(w, s);
+    if (first && !wake && !is_eager(w)) return false;
     int64_t now = hi_clock();
+    if (s->started == HI_UNTIMED) s->started = s->boundary = s->looked = now;
     pace(s, now);
     /* relaxed: under-lock */
     ptrdiff_t private = top - heist_load_relaxed(&s->split);
@@ -182,10 +187,11 @@ static bool look(hi_worker *w, hi_strand *s, heist_frame *top)
     case HEIST_QUANTUM: return look_quantum(w, s, top, now);
     case HEIST_ON_DEMAND: break;
     }
+    if (wake) return expose(w, s, (private + 1) / 2);
     return look_on_demand(w, s, private, now);
 }
 
-heist_frame *heist_fork_slow(heist_strand *hot, heist_frame *f)
+HI_HOT heist_frame *heist_fork_slow(heist_strand *hot, heist_frame *f)
 {
     hi_strand *s = hi_strand_from(hot);
     hi_worker *w = heist_load_relaxed(&s->worker); /* relaxed: own-field */
@@ -227,7 +233,7 @@ static void close_exposed(hi_strand *s, heist_frame *f)
     hi_lock_give(&s->lock);
 }
 
-bool heist_join_slow(heist_strand *hot, heist_frame *f)
+HI_HOT bool heist_join_slow(heist_strand *hot, heist_frame *f)
 {
     hi_strand *s = hi_strand_from(hot);
     hi_worker *w = heist_load_relaxed(&s->worker); /* relaxed: own-field */

@@ -8,6 +8,10 @@
  */
 #include <heist/base.h>
 
+/* What a small region runs: kept side by side, because after an idle gap each
+ * page and line of it must be fetched again. */
+#define HI_HOT __attribute__((hot))
+
 /* --- time ------------------------------------------------------------- */
 
 /* Monotonic nanoseconds; never zero or negative. */

@@ -118,7 +118,7 @@ static __thread void *self __attribute__((tls_model("initial-exec")));
 
 /* The empty assembly keeps a compiler that sees across files from deciding
  * that two calls give the same answer. */
-__attribute__((noinline)) void *hi_self_get(void)
+__attribute__((noinline)) HI_HOT void *hi_self_get(void)
 {
     __asm__ __volatile__("" ::: "memory");
     return self;
