@@ -37,8 +37,9 @@ extern "C" {
 #define HEIST_LINE 128
 
 /*
- * Absolute monotonic time in nanoseconds.  Every call that may block takes a
- * deadline last.
+ * Absolute monotonic time in nanoseconds.  A call that waits for
+ * others takes a deadline last; heist_run, heist_broadcast and joins wait for
+ * work, not for time.
  */
 typedef int64_t heist_time;
 

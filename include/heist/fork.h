@@ -60,7 +60,7 @@ typedef void heist_frame_fn(heist_ctx c, heist_frame *f);
  */
 struct heist_frame {
     HEIST_ATOMIC(heist_frame_fn *) fn; /* not NULL between fork and join */
-    HEIST_ATOMIC(uintptr_t) state;     /* src/fork/frame.h */
+    HEIST_ATOMIC(uintptr_t) state;     /* src/core/frame.h */
     heist_word arg[5];
     heist_word result;
 } HEIST_ALIGNED(64);
@@ -113,7 +113,7 @@ HEIST_INLINE heist_ctx heist_fork(heist_ctx c, heist_frame_fn *fn)
  * half itself, with c.  False: it is done, and the slot holds its result.
  *
  * From:   the function that forked, with the context it forked with.
- * Misuse: joining out of order aborts in a checked build.
+ * Misuse: joining out of order is not noticed.
  */
 HEIST_INLINE bool heist_join(heist_ctx c)
 {
@@ -169,7 +169,8 @@ typedef void heist_root_fn(heist_ctx c, void *arg);
  *
  * From:    any thread; inside a task too.
  * Returns: 0; when no runtime can be had the work was done all the same, here,
- *          serially.  -ESHUTDOWN: rt is stopping, nothing was done.
+ *          serially.  -ESHUTDOWN: rt is stopping; -ENOMEM: there is not even a
+ *          stack of frames; nothing was done.
  */
 HEIST_API int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg);
 

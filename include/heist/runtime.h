@@ -49,14 +49,14 @@ typedef enum heist_idle {
 typedef struct heist_config {
     unsigned workers;        /* min(affinity mask, cgroup quota), at least 1 */
     unsigned queue_capacity; /* injector, rounded up to 2^k; 256 */
-    unsigned steal_attempts; /* passes over all victims before sleeping; 32 */
+    unsigned steal_attempts; /* passes over all victims, at least; 32 */
     heist_exposure exposure; /* HEIST_ON_DEMAND */
     heist_time quantum;      /* for HEIST_QUANTUM; 100 us */
     heist_idle idle;         /* HEIST_BALANCED */
     size_t stack_bytes;      /* of a worker's stacks; 8 MiB, below 64 */
     uint64_t seed;           /* of the victims' choice; 0 = a fixed one */
     bool unpinned;           /* sleeping workers have no home CPU */
-    heist_allocator allocator; /* malloc and free */
+    heist_allocator allocator; /* of tasks, queues, workers; malloc, free */
     void (*on_worker_start)(void *user, unsigned worker);
     void (*on_worker_stop)(void *user, unsigned worker);
     void (*log)(void *user, const char *message);
@@ -81,7 +81,8 @@ HEIST_API int heist_start(heist_runtime **out, const heist_config *config);
  * From:    any thread that is not inside a task of rt.
  * Returns: 0: rt is gone.  -ETIMEDOUT: work was still running at the deadline;
  *          rt is stopping and alive, call again.  -EDEADLK: called by one of
- *          rt's own tasks.
+ *          rt's own tasks.  -ENOMEM: in the child of a fork(), rt's workers could
+ *          not be made again.
  */
 HEIST_API int heist_stop(heist_runtime *rt, heist_time deadline);
 
@@ -208,7 +209,8 @@ HEIST_API void heist_scope_open(heist_scope *s, heist_runtime *rt);
 
 /*
  * Runs fn(c, arg) on some worker.  When there is no memory or no room it runs
- * here and now, so there is nothing to fail.
+ * here and now; if not even that can be, because rt is stopping, the scope's
+ * error says so.
  *
  * From:   the thread that opened s, or a task of s, before close returns.
  * Misuse: spawning into a closed scope aborts in a checked build.

@@ -146,8 +146,9 @@ static leap leap_from(hi_worker *w, hi_strand *s, heist_frame *f,
     /* F4: f is still taken, so the strands on the way are of this runtime. */
     if (heist_load_acquire(&f->state) == HI_FRAME_DONE) return LEAP_AGAIN;
     uintptr_t item;
-    hi_steal got = hi_deque_steal_range(&tw->deque, hi_frame_ticket(cursor),
-                                        hi_frame_ticket(thief->end), &item);
+    hi_steal got =
+        hi_deque_steal_range(&tw->deque, hi_frame_ticket(cursor),
+                             hi_frame_ticket(hi_strand_end(thief)), &item);
     if (got == HI_STEAL_RETRY) return LEAP_AGAIN;
     if (got == HI_STEAL_TAKEN && hi_frame_take(hi_ticket_frame(item), f + 1)) {
         hi_count(&w->stats.stolen, 1);

@@ -11,7 +11,7 @@
  *               +---------------------+^------------------------+
  *               |                      | hi_frame_rescue        v
  *               |                      +---------------------> TAKEN
- *               |  hi_frame_settle                              | hi_frame_wait
+ *               |  hi_frame_settle                              | hi_frame_settle
  *               +--------------- DONE <----------- WAITED <-----+
  *                                  ^  hi_frame_run               |
  *                                  +-----------------------------+

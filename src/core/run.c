@@ -32,8 +32,9 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
     hi_strand *outer = heist_load_relaxed(&w->strand); /* relaxed: own-field */
     hi_strand *s = hi_strand_create(0);
     if (!s) return -ENOMEM;
-    heist_store_relaxed(&s->worker, w); /* relaxed: own-field */
-    s->outer = outer;
+    heist_store_relaxed(&s->worker, w);    /* relaxed: own-field */
+    heist_store_relaxed(&s->outer, outer); /* relaxed: before-W2 */
+    s->context = outer->context;           /* the same C stack */
     hi_strand_reset(s, false);
     if (hi_strand_has_private(outer)) expose_all(w, outer);
     heist_store_release(&w->strand, s); /* W2: an empty strand. */

@@ -3,17 +3,17 @@
  * runtime.c: start and stop, the default runtime, guests, fork().
  *
  * Stopping.  STOPPING turns work from outside away.  The runtime is quiet when
- * no guest is inside, nobody is submitting, every worker is idle, no strand is
- * put aside and all queues are empty; only a worker that is not idle could
- * change that.  Whoever may have made it quiet counts up `quiet`; the stopper
- * looks for itself (is_quiet) and then lets the workers end.
+ * no visitor is inside, every worker is idle, no strand is put aside and all
+ * queues are empty; only a worker that is not idle could change that.  Whoever
+ * may have made it quiet counts up `quiet`; the stopper looks for itself
+ * (is_quiet) and then lets the workers end.
  *
  * A worker may wake, work and be idle again behind the stopper's back, so
  * is_quiet reads each worker's count of announcements before and after: if
  * none moved, all were idle at one moment in between.
  *
  * Edges
- *   S5  enter, submit  count; fence; phase  <>  stop  phase; fence; counts
+ *   S5  visit  visitors; fence; phase       <>  stop  phase; fence; visitors
  *   S6  stop  release phase                 ->  all   acquire phase
  *   S7  maybe_quiet  add quiet              ->  stop  load quiet
  *   V1  seat  release victim, count         ->  thief acquire   its fields
@@ -258,8 +258,7 @@ static bool revive(heist_runtime *rt)
     /* relaxed: under-lock */
     if (heist_load_relaxed(&rt->generation) != generation()) {
         heist_init(&rt->lock.word, 0);
-        heist_init(&rt->guests, 0);
-        heist_init(&rt->submitting, 0);
+        heist_init(&rt->visitors, 0);
         heist_init(&rt->waiting, 0);
         rt->rescue = hi_barrier_init();
         rt->parents = rt->pool;
@@ -315,6 +314,29 @@ static void thread_ends(void *unused)
     hi_lock_give(&home.lock);
 }
 
+enum {
+    LEAVING = 32 /* the upper half of visitors counts who is about to be gone */
+};
+
+HI_HOT void hi_visit_begin(heist_runtime *rt)
+{
+    heist_add_acq_rel(&rt->visitors, 1); /* S5: seen before the phase. */
+    heist_fence_seq_cst();               /* S5: counted, now look. */
+}
+
+/*
+ * A visitor that is not inside any more must still tell a stopper that waits
+ * for it, and so is counted until it has.
+ */
+HI_HOT void hi_visit_end(heist_runtime *rt)
+{
+    const uint64_t leaving = UINT64_C(1) << LEAVING;
+    heist_add_acq_rel(&rt->visitors, leaving - 1); /* S5: not inside. */
+    heist_fence_seq_cst();                         /* S5: who waits for it? */
+    if (!hi_runtime_is(rt, HI_RUNNING)) hi_runtime_maybe_quiet(rt);
+    heist_sub_acq_rel(&rt->visitors, leaving); /* S5: gone. */
+}
+
 static hi_worker *guest_create(void)
 {
     hi_worker *g = hi_alloc(NULL, sizeof *g, HEIST_LINE);
@@ -325,7 +347,6 @@ static hi_worker *guest_create(void)
     if (g->native && hi_worker_init(g, NULL) == 0) {
         heist_store_relaxed(&g->native->worker, g); /* relaxed: init */
         hi_strand_reset(g->native, true);
-        hi_context_adopt(&g->native->context);
         return g;
     }
     if (g->native) hi_strand_destroy(g->native);
@@ -391,6 +412,7 @@ static int guest_sit(heist_runtime *rt, hi_worker **out)
         guest_release(g);
         return -EUSERS;
     }
+    hi_context_adopt(&g->native->context); /* this thread's stack now */
     hi_worker *before = hi_self_get();
     g->before = before;
     hi_self_set(g);
@@ -408,15 +430,11 @@ HI_HOT int hi_guest_enter(heist_runtime *rt, hi_worker **out)
         rc = guest_sit(rt, &g);
         if (rc < 0) return rc;
     }
-    heist_add_acq_rel(&rt->guests, 1); /* S5: seen before the phase. */
-    heist_fence_seq_cst();             /* S5: counted, now look. */
+    hi_visit_begin(rt);
     g->inside++;
     *out = g;
-    if (hi_runtime_is(rt, HI_RUNNING)) {
-        heist_add_relaxed(&rt->sleep.awake, 1); /* relaxed: hint */
-        return 0;
-    }
     heist_add_relaxed(&rt->sleep.awake, 1); /* relaxed: hint */
+    if (hi_runtime_is(rt, HI_RUNNING)) return 0;
     hi_guest_leave(g);
     return -ESHUTDOWN;
 }
@@ -432,10 +450,7 @@ HI_HOT void hi_guest_leave(hi_worker *g)
     }
     hi_sleep_leave(rt);
     if (!hi_deque_is_empty(&g->deque)) hi_sleep_post(rt);
-    /* The stopper may free rt once the count is zero and it knows. */
-    bool stopping = !hi_runtime_is(rt, HI_RUNNING);
-    heist_sub_acq_rel(&rt->guests, 1); /* S5: we are out. */
-    if (stopping) hi_runtime_maybe_quiet(rt);
+    hi_visit_end(rt);
 }
 
 /* --- stop ---------------------------------------------------------------------- */
@@ -459,8 +474,7 @@ static uint64_t announcements(heist_runtime *rt)
 static bool nothing_left(heist_runtime *rt)
 {
     /* S5: who was counted before the phase changed is still at it. */
-    if (heist_load_acquire(&rt->guests)) return false;
-    if (heist_load_acquire(&rt->submitting)) return false; /* S5: likewise. */
+    if ((uint32_t)heist_load_acquire(&rt->visitors)) return false;
     if (hi_worker_visible_work(rt)) return false;
     for (unsigned i = 0; i < rt->workers; i++) {
         hi_worker *w = &rt->pool[i];
@@ -521,6 +535,8 @@ int heist_stop(heist_runtime *rt, heist_time deadline)
     /* G2: the next use starts another one. */
     if (standard && !heist_cas_acq_rel(&home.standard, &self, NULL)) return 0;
     threads_end(rt, rt->workers);
+    while (heist_load_acquire(&rt->visitors)) /* S5: all gone. */
+        hi_thread_yield();
     unseat_guests(rt);
     pool_destroy(rt);
     heist_allocator a = rt->config.allocator;

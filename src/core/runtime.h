@@ -9,7 +9,7 @@
 #include <heist/runtime.h>
 
 enum {
-    HI_GUESTS_MAX = 1024,  /* foreign threads inside heist_run at one time */
+    HI_GUESTS_MAX = 1024,  /* foreign threads with a seat, until they end */
     HI_REGION_LONG = 60000 /* ns from which a region profits from waking */
 };
 
@@ -33,8 +33,7 @@ struct heist_runtime {
     /* What entering a region touches, on one line. */
     HEIST_ATOMIC(uint32_t) phase;
     HEIST_ATOMIC(uint32_t) generation; /* of the process that started it */
-    HEIST_ATOMIC(uint32_t) guests;     /* inside */
-    HEIST_ATOMIC(uint32_t) submitting; /* foreign threads about to inject */
+    HEIST_ATOMIC(uint64_t) visitors;   /* foreign threads: inside, leaving */
     hi_sleep sleep;
     unsigned workers;
     bool rescue; /* hi_barrier_all works here */
@@ -61,6 +60,13 @@ static inline bool hi_runtime_is(heist_runtime *rt, hi_phase phase)
     /* S6: a phase, once seen, is the phase for what follows. */
     return heist_load_acquire(&rt->phase) == (uint32_t)phase;
 }
+
+/*
+ * A foreign thread is about to touch rt, or what is in it: until the visit ends
+ * rt will not be stopped.  After the end the thread does not touch rt.
+ */
+void hi_visit_begin(heist_runtime *rt);
+void hi_visit_end(heist_runtime *rt);
 
 /* Makes the calling thread a guest of rt.  -ENOMEM; -EUSERS: no seat is left;
  * -ESHUTDOWN. */

@@ -111,7 +111,6 @@ hi_strand *hi_strand_create(size_t stack_bytes)
     s = (hi_strand *)(void *)(unit + HI_STRAND_SPAN / 2);
     s->base = (heist_frame *)(s + 1);
     s->committed = (heist_frame *)(void *)((char *)s + frames);
-    s->end = (heist_frame *)(void *)(unit + HI_STRAND_SPAN);
     s->message.kind = HI_MESSAGE_STRAND;
     s->stack = stack_bytes ? (char *)s - stack_bytes : NULL;
     s->stack_bytes = stack_bytes;
@@ -127,7 +126,7 @@ void hi_strand_destroy(hi_strand *s)
         hi_context_drop(&s->context);
         hi_pages_discard(s->stack, s->stack_bytes);
     }
-    s->outer = NULL;
+    heist_store_relaxed(&s->outer, (hi_strand *)NULL); /* relaxed: hint */
     hi_lock_take(&pool.lock);
     s->next = pool.list[s->stack != NULL];
     pool.list[s->stack != NULL] = s;
@@ -136,7 +135,7 @@ void hi_strand_destroy(hi_strand *s)
 
 bool hi_strand_grow(hi_strand *s, const heist_frame *f)
 {
-    size_t most = (size_t)((char *)s->end - (char *)s);
+    size_t most = HI_STRAND_SPAN / 2;
     size_t used = (size_t)((char *)s->committed - (char *)s);
     size_t wanted = (size_t)((const char *)(f + 1) - (char *)s);
     if (wanted <= used) return true;

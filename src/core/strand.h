@@ -38,7 +38,7 @@ enum {
     HI_UNTIMED = -1,
     /* Address space of one strand, and its alignment. */
     HI_STRAND_SPAN = 128 << 20,
-    /* Frames usable at first where memory is counted when promised. */
+    /* Bytes of frames usable at first where memory is counted when promised. */
     HI_STRAND_COMMIT = 64 << 10
 };
 
@@ -62,19 +62,18 @@ typedef struct hi_strand {
 
     HEIST_ATOMIC(struct hi_worker *) worker HEIST_ALIGNED(HEIST_LINE);
     heist_frame *base;
-    heist_frame *committed;  /* first slot that is not usable */
-    heist_frame *end;        /* first slot that can never be */
-    heist_frame *mark;       /* HEIST_QUANTUM: frames below are a quantum old */
-    int64_t started;         /* first look of this region; 0: none yet */
-    int64_t looked;          /* last look */
-    int64_t boundary;        /* HEIST_QUANTUM: the last one */
-    int64_t woke;            /* last time it woke somebody */
-    int64_t patience;        /* how long until it may wake the next one */
-    unsigned skip;           /* joins that need not look, at first */
-    ptrdiff_t reach;         /* line - frame at the next look */
-    ptrdiff_t step;          /* limit - frame at the next look */
-    unsigned nested;         /* leapfrogged frames on its stack */
-    struct hi_strand *outer; /* the strand whose C stack this one shares */
+    heist_frame *committed; /* first slot that is not usable */
+    heist_frame *mark;      /* HEIST_QUANTUM: frames below are a quantum old */
+    int64_t started;        /* first look of this region; 0: none yet */
+    int64_t looked;         /* last look */
+    int64_t boundary;       /* HEIST_QUANTUM: the last one */
+    int64_t woke;           /* last time it woke somebody */
+    int64_t patience;       /* how long until it may wake the next one */
+    unsigned skip;          /* joins that need not look, at first */
+    ptrdiff_t reach;        /* line - frame at the next look */
+    ptrdiff_t step;         /* limit - frame at the next look */
+    unsigned nested;        /* leapfrogged frames on its stack */
+    HEIST_ATOMIC(struct hi_strand *) outer; /* whose C stack it shares */
     hi_context context;
     void *stack; /* NULL: runs on the stack of a thread or of `outer` */
     size_t stack_bytes;
@@ -86,6 +85,12 @@ static inline hi_strand *hi_strand_of(const heist_frame *f)
 {
     /* The strand is in the middle of its unit, its frames above it. */
     return (hi_strand *)((uintptr_t)f & ~((uintptr_t)HI_STRAND_SPAN / 2 - 1));
+}
+
+/* One past the last frame a strand can ever have. */
+static inline heist_frame *hi_strand_end(const hi_strand *s)
+{
+    return (heist_frame *)((uintptr_t)s + HI_STRAND_SPAN / 2);
 }
 
 static inline hi_strand *hi_strand_from(heist_strand *s)

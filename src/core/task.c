@@ -126,19 +126,13 @@ static int inject(heist_runtime *rt, hi_task *t, heist_time deadline)
     return rc;
 }
 
-/*
- * A foreign thread that submits is counted, so that stop does not end the
- * workers between its look at the phase and its push.
- */
 static int submit_foreign(heist_runtime *rt, hi_task *t, heist_time deadline)
 {
-    heist_add_acq_rel(&rt->submitting, 1); /* S5: seen before the phase. */
-    heist_fence_seq_cst();                 /* S5: counted, now look. */
-    int rc =
-        hi_runtime_is(rt, HI_RUNNING) ? inject(rt, t, deadline) : -ESHUTDOWN;
+    hi_visit_begin(rt);
+    bool running = hi_runtime_is(rt, HI_RUNNING);
+    int rc = running ? inject(rt, t, deadline) : -ESHUTDOWN;
     if (rc == 0) hi_sleep_post(rt);
-    heist_sub_acq_rel(&rt->submitting, 1); /* S5: the push is over. */
-    if (!hi_runtime_is(rt, HI_RUNNING)) hi_runtime_maybe_quiet(rt);
+    hi_visit_end(rt);
     return rc;
 }
 
@@ -178,8 +172,7 @@ int heist_broadcast(heist_runtime *rt, heist_task_fn *fn, void *arg)
     if (!t) return -ENOMEM;
     heist_latch done;
     heist_latch_init(&done, rt->workers);
-    heist_add_acq_rel(&rt->submitting, 1); /* S5: seen before the phase. */
-    heist_fence_seq_cst();                 /* S5: counted, now look. */
+    hi_visit_begin(rt);
     bool go = ours || hi_runtime_is(rt, HI_RUNNING);
     for (unsigned i = 0; go && i < rt->workers; i++) {
         t[i] = (hi_task){.fn = fn, .arg = arg, .done = &done, .borrowed = true};
@@ -187,9 +180,9 @@ int heist_broadcast(heist_runtime *rt, heist_task_fn *fn, void *arg)
         hi_inbox_post(&rt->pool[i].inbox, &t[i].message.node);
         hi_sleep_wake(&rt->pool[i]);
     }
-    heist_sub_acq_rel(&rt->submitting, 1); /* S5: the posts are over. */
     if (go) heist_latch_wait(&done, HEIST_FOREVER);
     hi_free(&rt->config.allocator, t, bytes);
+    hi_visit_end(rt);
     return go ? 0 : -ESHUTDOWN;
 }
 
@@ -208,9 +201,8 @@ void heist_scope_open(heist_scope *s, heist_runtime *rt)
 /* Nobody can take it: run it here. */
 static void run_here(heist_scope *s, hi_task *t)
 {
-    if (heist_run(s->rt, nested, t) < 0) {
-        scope_failed(s, t->order, -ENOMEM);
-    }
+    int rc = heist_run(s->rt, nested, t);
+    if (rc < 0) scope_failed(s, t->order, rc);
     heist_latch_arrive(&s->latch);
 }
 

@@ -212,8 +212,9 @@ static work rescue_pass(hi_worker *w, heist_frame *cursor)
         hi_worker *victim = heist_load_acquire(&rt->victims[i]); /* V1: it. */
         /* W2: a strand whose frames may be looked at. */
         hi_strand *s = heist_load_acquire(&victim->strand);
-        for (; victim != w && s; s = s->outer) {
+        while (victim != w && s) {
             heist_frame *f = hi_frame_rescue(s, cursor);
+            s = heist_load_relaxed(&s->outer); /* relaxed: hint */
             if (!f) continue;
             hi_count(&w->stats.rescued, 1);
             hi_count(&w->stats.stolen, 1);
@@ -429,8 +430,15 @@ void hi_strand_resume(hi_strand *s)
 {
     /* relaxed: own-field (a suspended strand's worker does not change) */
     hi_worker *w = heist_load_relaxed(&s->worker);
+    heist_runtime *rt = w->rt;
+    hi_worker *self = hi_worker_self();
+    /* Once posted, the strand may end, and with it the runtime: unless the
+     * caller works for it, it counts as a visitor until it has woken w. */
+    bool visit = !self || self->rt != rt;
+    if (visit) hi_visit_begin(rt);
     hi_inbox_post(&w->inbox, &s->message.node);
     hi_sleep_wake(w);
+    if (visit) hi_visit_end(rt);
 }
 
 void hi_worker_main(void *worker)
