@@ -147,6 +147,7 @@ int heist_latch_wait(heist_latch *latch, heist_time deadline)
     if (heist_load_acquire(&latch->state) == OPEN) return 0; /* C2: all done. */
     if (deadline <= HEIST_NOW) return -ETIMEDOUT;
     hi_worker *self = hi_worker_self();
+    if (self && !self->rt) self = NULL; /* no runtime: a thread like others */
     waiter w = {.latch = latch};
     /* relaxed: own-field */
     if (self) w.strand = heist_load_relaxed(&self->strand);

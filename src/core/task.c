@@ -73,14 +73,19 @@ static void task_call(hi_task *t, heist_ctx c)
     if (t->scope && rc < 0) scope_failed(t->scope, t->order, rc);
 }
 
-void hi_task_run(hi_worker *w, hi_task *t, heist_frame *cursor)
+static void task_done(hi_worker *w, hi_task *t)
 {
-    heist_ctx c = {&hi_strand_of(cursor)->hot, cursor};
-    task_call(t, c);
     hi_count(&w->stats.executed, 1);
     heist_latch *done = t->scope ? &t->scope->latch : t->done;
     task_free(w, w->rt, t);
     if (done) heist_latch_arrive(done);
+}
+
+void hi_task_run(hi_worker *w, hi_task *t, heist_frame *cursor)
+{
+    heist_ctx c = {&hi_strand_of(cursor)->hot, cursor};
+    task_call(t, c);
+    task_done(w, t);
 }
 
 static void nested(heist_ctx c, void *arg)
@@ -88,13 +93,11 @@ static void nested(heist_ctx c, void *arg)
     task_call(arg, c);
 }
 
-void hi_task_run_nested(hi_worker *w, hi_task *t)
+bool hi_task_run_nested(hi_worker *w, hi_task *t)
 {
-    hi_worker_run(w, nested, t);
-    hi_count(&w->stats.executed, 1);
-    heist_latch *done = t->scope ? &t->scope->latch : t->done;
-    task_free(w, w->rt, t);
-    if (done) heist_latch_arrive(done);
+    if (hi_worker_run(w, nested, t, true) < 0) return false;
+    task_done(w, t);
+    return true;
 }
 
 /* --- into the runtime ------------------------------------------------------------ */

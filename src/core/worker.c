@@ -67,6 +67,8 @@ void hi_worker_fini(hi_worker *w)
         w->spare = s->next;
         hi_strand_destroy(s);
     }
+    if (w->lane) hi_strand_destroy(w->lane);
+    w->lane = NULL;
     hi_deque_fini(&w->deque);
 }
 
@@ -111,6 +113,14 @@ static work from_item(uintptr_t item, heist_frame *cursor)
     return (work){WORK_NONE, NULL}; /* its owner has taken it back */
 }
 
+/* Puts a task before the messages that are ready. */
+static void keep_ready(hi_worker *w, hi_task *t)
+{
+    t->message.kind = HI_MESSAGE_TASK;
+    t->message.node.next = w->ready;
+    w->ready = &t->message.node;
+}
+
 static work from_inbox(hi_worker *w)
 {
     if (!w->ready && !hi_inbox_is_empty(&w->inbox))
@@ -135,7 +145,7 @@ static work from_deque(hi_worker *w, heist_frame *cursor)
 }
 
 /* Takes this worker's share of the injector; all but one go to its deque. */
-static work from_injector(hi_worker *w, heist_frame *cursor)
+static work from_injector(hi_worker *w)
 {
     heist_runtime *rt = w->rt;
     uintptr_t items[BATCH];
@@ -151,10 +161,10 @@ static work from_injector(hi_worker *w, heist_frame *cursor)
     size_t kept = n;
     while (kept > 1 && hi_deque_push(&w->deque, items[kept - 1]) == 0)
         kept--;
-    /* No memory to keep them: run them here, oldest first, but the last. */
-    for (size_t i = 0; i + 1 < kept; i++)
-        hi_task_run(w, (hi_task *)items[i], cursor);
-    return (work){WORK_TASK, (hi_task *)items[kept - 1]};
+    /* No memory for it: then they wait where messages do, oldest first. */
+    while (kept > 1)
+        keep_ready(w, (hi_task *)items[--kept]);
+    return (work){WORK_TASK, (hi_task *)items[0]};
 }
 
 typedef struct pass {
@@ -253,11 +263,11 @@ static work local(hi_worker *w, heist_frame *cursor)
     if (got.kind != WORK_NONE) return got;
     if (++w->tick % INJECTOR_TICK == 0) {
         expire(w);
-        got = from_injector(w, cursor);
+        got = from_injector(w);
         if (got.kind != WORK_NONE) return got;
     }
     got = from_deque(w, cursor);
-    return got.kind != WORK_NONE ? got : from_injector(w, cursor);
+    return got.kind != WORK_NONE ? got : from_injector(w);
 }
 
 /*
@@ -385,42 +395,70 @@ int hi_worker_prepare(hi_worker *w)
     hi_strand *s = loop_strand(w);
     if (!s) return -ENOMEM;
     put_spare(w, s);
-    return 0;
+    w->lane = hi_strand_create(0);
+    return w->lane ? 0 : -ENOMEM;
 }
 
-/* Without memory for another strand: wait here, and run what is sent to us. */
-static void suspend_in_place(hi_worker *w, hi_strand *s)
+/* A task that this worker could run in the middle of a wait. */
+static work nested_work(hi_worker *w)
 {
-    for (;;) {
-        work got = from_inbox(w);
-        if (got.kind == WORK_STRAND && got.what == s) return;
-        if (got.kind == WORK_STRAND) {
-            hi_strand *other = got.what;
-            heist_store_release(&w->strand, other); /* W2: as it was. */
-            hi_context_switch(&s->context, &other->context);
-            return; /* whoever switched to us had our message */
-        }
-        if (got.kind == WORK_TASK) {
-            hi_task_run_nested(w, got.what);
-            continue;
-        }
-        expire(w);
-        int64_t first = w->timers ? w->timers->deadline : HEIST_FOREVER;
-        hi_sleep_park(w, first);
-        hi_sleep_found(w);
+    work got = from_inbox(w);
+    if (got.kind != WORK_NONE) return got;
+    uintptr_t item = hi_deque_oldest(&w->deque);
+    if (!item || hi_ticket_is_frame(item)) return got;
+    item = hi_deque_pop(&w->deque);
+    if (item && !hi_ticket_is_frame(item))
+        return (work){WORK_TASK, (hi_task *)item};
+    if (item) hi_deque_push(&w->deque, item); /* there was room a moment ago */
+    return got;
+}
+
+/*
+ * Without memory for another strand: wait here, and run what is sent to us, on
+ * this stack.  True: resumed.  False: there is memory now.
+ */
+static bool suspend_in_place(hi_worker *w, hi_strand *s, hi_task **kept)
+{
+    work got = nested_work(w);
+    if (got.kind == WORK_STRAND && got.what == s) return true;
+    if (got.kind == WORK_STRAND) {
+        hi_strand *other = got.what;
+        heist_store_release(&w->strand, other); /* W2: as it was. */
+        hi_context_switch(&s->context, &other->context);
+        return true; /* whoever switched to us had our message */
     }
+    if (got.kind == WORK_TASK) {
+        hi_task *t = got.what;
+        if (hi_task_run_nested(w, t)) return false;
+        t->message.node.next = (hi_inbox_node *)*kept;
+        *kept = t;
+        return false;
+    }
+    expire(w);
+    if (hi_inbox_is_empty(&w->inbox)) {
+        hi_sleep_park(w, w->timers ? w->timers->deadline : HEIST_FOREVER);
+        hi_sleep_found(w);
+        hi_thread_yield(); /* what is there to do may not be for us */
+    }
+    return false;
 }
 
 void hi_worker_suspend(hi_worker *w, hi_strand *s)
 {
     hi_count(&w->stats.suspended, 1);
     hi_count(&w->put_aside, 1);
-    hi_strand *next = loop_strand(w);
+    hi_task *kept = NULL; /* could not be run in the middle of this */
+    hi_strand *next;
+    while (!(next = loop_strand(w)))
+        if (suspend_in_place(w, s, &kept)) break;
+    while (kept) {
+        hi_task *t = kept;
+        kept = (hi_task *)t->message.node.next;
+        keep_ready(w, t);
+    }
     if (next) {
         heist_store_release(&w->strand, next); /* W2: nothing in it. */
         hi_context_switch(&s->context, &next->context);
-    } else {
-        suspend_in_place(w, s);
     }
     heist_store_release(&w->strand, s); /* W2: its frames are as they were. */
     hi_count(&w->put_aside, (uint64_t)-1);

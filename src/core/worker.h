@@ -59,6 +59,7 @@ typedef struct hi_worker {
     int64_t watch;       /* how long it keeps watch before it looks */
     unsigned watch_idle; /* watches in a row in which nobody worked */
     int64_t busy_since;
+    hi_strand *lane;      /* frames for when there is no memory for others */
     hi_strand *spare;     /* strands parked in the loop, to go on with */
     hi_inbox_node *ready; /* taken from the inbox, not handled yet */
     hi_timer *timers;     /* earliest first */
@@ -101,8 +102,9 @@ int hi_worker_prepare(hi_worker *w);
 /* Is it of a process that fork()ed this one? */
 bool hi_worker_is_orphan(const hi_worker *w);
 
-/* Runs fn as a parallel computation in the middle of other code of w. */
-int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg);
+/* Runs fn as a parallel computation in the middle of other code of w; without
+ * memory, `must` takes the last resort.  0 or -ENOMEM. */
+int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg, bool must);
 
 /* The body of a pool worker's thread. */
 void hi_worker_main(void *worker);

@@ -4,6 +4,7 @@
  */
 #include "queue/memory.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,9 +23,15 @@ static void *from_libc(size_t bytes, size_t align)
 
 void *hi_alloc(const heist_allocator *allocator, size_t bytes, size_t align)
 {
-    if (!allocator || !allocator->alloc) return from_libc(bytes, align);
-    void *p = allocator->alloc(allocator->user, bytes, align);
-    if (p) memset(p, 0, bytes);
+    int saved = errno; /* malloc sets it */
+    void *p;
+    if (!allocator || !allocator->alloc) {
+        p = from_libc(bytes, align);
+    } else {
+        p = allocator->alloc(allocator->user, bytes, align);
+        if (p) memset(p, 0, bytes);
+    }
+    errno = saved;
     return p;
 }
 

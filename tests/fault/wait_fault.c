@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wait_fault.c: a worker that has to wait and gets no strand to go on with.
+ */
+/*
+ * Wrapped, in fault.h: __wrap_malloc __wrap_calloc __wrap_aligned_alloc
+ * __wrap_free __wrap_mmap __wrap_munmap __wrap_mprotect __wrap_madvise
+ * __wrap_pthread_create __wrap_pthread_join
+ */
+#define _GNU_SOURCE 1
+#include "fault.h"
+
+static heist_runtime *rt;
+static hi_strand *kept[2];
+
+/* Workers that run have one strand each; more can be had until starve(). */
+static void start(unsigned workers)
+{
+    heist_config c = {
+        .workers = workers, .exposure = HEIST_EAGER, .stack_bytes = 256 << 10};
+    CHECK_EQ(heist_start(&rt, &c), 0);
+}
+
+static void starve(void)
+{
+    kept[0] = fault_drain(0);
+    kept[1] = fault_drain(256 << 10);
+    fault_arm(FAULT_MEMORY, 1, FAULT_EVER_ON);
+}
+
+static void feed(void)
+{
+    fault_disarm();
+    fault_refill(kept[0]);
+    fault_refill(kept[1]);
+    kept[0] = kept[1] = NULL;
+}
+
+static void stop(void)
+{
+    fault_check_works(rt);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* How many waits have begun, guests' included. */
+static uint64_t suspended(void)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i <= heist_workers(rt); i++) {
+        heist_stats s;
+        CHECK_EQ(heist_stats_read(rt, i, &s), 0);
+        sum += s.suspended;
+    }
+    return sum;
+}
+
+typedef struct waiter {
+    heist_latch latch, done;
+    heist_time deadline;
+    int rc;
+} waiter;
+
+static int wait_for_it(heist_ctx c, void *arg)
+{
+    waiter *w = arg;
+    (void)c;
+    w->rc = heist_latch_wait(&w->latch, w->deadline);
+    return 0;
+}
+
+/* A task that waits; it does so when this returns. */
+static void send_waiter(waiter *w, heist_time deadline)
+{
+    uint64_t before = suspended();
+    *w = (waiter){.deadline = deadline, .rc = 1};
+    heist_latch_init(&w->latch, 1);
+    heist_latch_init(&w->done, 1);
+    CHECK_EQ(heist_spawn(rt, wait_for_it, w, &w->done, HEIST_FOREVER), 0);
+    fault_until(suspended() == before + 1);
+}
+
+static void is_done(waiter *w, int rc)
+{
+    CHECK_EQ(heist_latch_wait(&w->done, heist_after(20 * HEIST_SECOND)), 0);
+    CHECK_EQ(w->rc, rc);
+}
+
+/* The task's own memory, and then nothing more. */
+static void starve_but_for_tasks(void)
+{
+    starve();
+    heist_store_relaxed(&fault.kinds, (unsigned)(FAULT_MAP | FAULT_COMMIT));
+}
+
+TEST(a_task_waits_in_place_and_goes_on_when_the_latch_opens)
+{
+    for (unsigned workers = 1; workers <= 4; workers += 3) {
+        start(workers);
+        waiter w;
+        starve_but_for_tasks();
+        send_waiter(&w, HEIST_FOREVER);
+        fault_until(heist_load_relaxed(&fault.hits) > 0);
+        heist_latch_arrive(&w.latch);
+        is_done(&w, 0);
+        feed();
+        stop();
+    }
+}
+
+TEST(a_task_waits_in_place_until_its_deadline)
+{
+    start(1);
+    waiter w;
+    starve_but_for_tasks();
+    heist_time deadline = heist_after(2 * HEIST_MILLISECOND);
+    send_waiter(&w, deadline);
+    is_done(&w, -ETIMEDOUT);
+    CHECK(heist_now() >= deadline);
+    feed();
+    stop();
+}
+
+TEST(a_strand_put_aside_goes_on_while_another_waits_in_place)
+{
+    start(1);
+    waiter aside, in_place;
+    send_waiter(&aside, HEIST_FOREVER);
+    starve_but_for_tasks();
+    send_waiter(&in_place, HEIST_FOREVER);
+    fault_until(heist_load_relaxed(&fault.hits) > 0);
+    heist_latch_arrive(&aside.latch);
+    is_done(&aside, 0);
+    heist_latch_arrive(&in_place.latch);
+    is_done(&in_place, 0);
+    feed();
+    stop();
+}
+
+TEST(strands_that_wait_in_place_and_aside_go_on_in_any_order)
+{
+    enum {
+        ASIDE = 4
+    };
+
+    waiter w[ASIDE + 1];
+    for (int first = 0; first <= ASIDE; first++) {
+        start(1);
+        for (int i = 0; i < ASIDE; i++)
+            send_waiter(&w[i], HEIST_FOREVER);
+        starve_but_for_tasks();
+        send_waiter(&w[ASIDE], HEIST_FOREVER);
+        fault_until(heist_load_relaxed(&fault.hits) > 0);
+        for (int i = 0; i <= ASIDE; i++)
+            heist_latch_arrive(&w[(first + i) % (ASIDE + 1)].latch);
+        for (int i = 0; i <= ASIDE; i++)
+            is_done(&w[i], 0);
+        feed();
+        stop();
+    }
+}
+
+/* --- a broadcast to somebody who waits in place -------------------------------- */
+
+static HEIST_ATOMIC(int) told[4];
+
+static int tell(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_add_relaxed(&told[heist_worker_index()], 1);
+    return 0;
+}
+
+static void *broadcast(void *arg)
+{
+    *(int *)arg = heist_broadcast(rt, tell, NULL);
+    return NULL;
+}
+
+TEST(a_broadcast_reaches_a_worker_that_waits_in_place)
+{
+    start(2);
+    waiter w;
+    int rc = 1;
+    pthread_t other;
+    for (int i = 0; i < 2; i++)
+        heist_store_relaxed(&told[i], 0);
+    starve_but_for_tasks();
+    send_waiter(&w, HEIST_FOREVER);
+    CHECK_EQ(pthread_create(&other, NULL, broadcast, &rc), 0);
+    /* One worker is free.  The other may take its part now or later. */
+    fault_until(heist_load_relaxed(&told[0]) + heist_load_relaxed(&told[1]));
+    heist_latch_arrive(&w.latch);
+    is_done(&w, 0);
+    CHECK_EQ(pthread_join(other, NULL), 0);
+    CHECK_EQ(rc, 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(heist_load_relaxed(&told[i]), 1);
+    feed();
+    stop();
+}
+
+/* --- a worker that waits for what is in its own queue ---------------------------- */
+
+static HEIST_ATOMIC(int) child_ran;
+
+static int child(heist_ctx c, void *arg)
+{
+    (void)c;
+    heist_add_relaxed(&child_ran, 1);
+    heist_latch_arrive(arg);
+    return 0;
+}
+
+static int wait_for_child(heist_ctx c, void *arg)
+{
+    waiter *w = arg;
+    (void)c;
+    CHECK_EQ(heist_spawn(rt, child, &w->latch, NULL, HEIST_NOW), 0);
+    return wait_for_it(c, w);
+}
+
+TEST(a_task_that_waits_for_its_child_goes_on_once_there_is_memory)
+{
+    start(1);
+    waiter w = {.deadline = HEIST_FOREVER, .rc = 1};
+    heist_latch_init(&w.latch, 1);
+    heist_latch_init(&w.done, 1);
+    heist_store_relaxed(&child_ran, 0);
+    starve_but_for_tasks();
+    CHECK_EQ(heist_spawn(rt, wait_for_child, &w, &w.done, HEIST_FOREVER), 0);
+    fault_until(suspended() == 1 && heist_load_relaxed(&fault.hits) > 0);
+    feed();
+    is_done(&w, 0);
+    CHECK_EQ(heist_load_relaxed(&child_ran), 1);
+    stop();
+}
+
+/* --- a join that has to wait -------------------------------------------------------- */
+
+static HEIST_ATOMIC(int) taken, may_end;
+
+static void slow_right(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    heist_store_release(&taken, 1);
+    fault_until(heist_load_acquire(&may_end));
+    f->result.i = f->arg[0].i + 1;
+}
+
+static void join_a_slow_thief(heist_ctx c, void *arg)
+{
+    heist_frame *right = heist_slot(c);
+    right->arg[0].i = 41;
+    heist_fork(c, slow_right);
+    fault_until(heist_load_acquire(&taken));
+    CHECK(!heist_join(c));
+    *(int64_t *)arg = right->result.i;
+}
+
+static void *let_it_end(void *unused)
+{
+    fault_until(suspended() > 0);
+    heist_store_release(&may_end, 1);
+    return unused;
+}
+
+static int join_in_task(heist_ctx c, void *arg)
+{
+    join_a_slow_thief(c, arg);
+    return 0;
+}
+
+static void join_without_strand(bool as_guest)
+{
+    start(2);
+    int64_t got = 0;
+    pthread_t other;
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    heist_store_relaxed(&taken, 0);
+    heist_store_relaxed(&may_end, 0);
+    if (as_guest)
+        CHECK_EQ(heist_run(rt, fault_spine_root, &(fault_spine){0}), 0);
+    CHECK_EQ(pthread_create(&other, NULL, let_it_end, NULL), 0);
+    starve_but_for_tasks();
+    if (as_guest) {
+        CHECK_EQ(heist_run(rt, join_a_slow_thief, &got), 0);
+    } else {
+        CHECK_EQ(heist_spawn(rt, join_in_task, &got, &done, HEIST_NOW), 0);
+        CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+    }
+    CHECK(fault_disarm() > 0);
+    CHECK_EQ(got, 42);
+    CHECK_EQ(pthread_join(other, NULL), 0);
+    feed();
+    stop();
+}
+
+TEST(a_guest_that_joins_a_slow_thief_waits_in_place)
+{
+    join_without_strand(true);
+}
+
+TEST(a_task_that_joins_a_slow_thief_waits_in_place)
+{
+    join_without_strand(false);
+}
