@@ -30,6 +30,93 @@ static void stop(heist_runtime *rt)
     CHECK_EQ(heist_load_relaxed(&fault.hook_blocks), 0);
 }
 
+/* --- frame stacks that grow -------------------------------------------------------- */
+
+static void spine_in_small_strand(heist_ctx c, void *arg)
+{
+    hi_strand *s = hi_strand_from(c.strand);
+    CHECK_EQ((char *)s->committed - (char *)s, HI_STRAND_COMMIT);
+    fault_spine_root(c, arg);
+    CHECK(s->committed > s->base + FAULT_SPINE);
+}
+
+static int spine_inside(heist_ctx c, void *arg)
+{
+    (void)c;
+    CHECK_EQ(heist_run(NULL, spine_in_small_strand, arg), 0);
+    return 0;
+}
+
+/* Runs the deep spine in a task of rt, on a strand with little memory. */
+static void deep_and_small(heist_runtime *rt, unsigned kinds)
+{
+    hi_strand *kept = fault_drain(0);
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    fault_spine s = fault_spine_of(FAULT_SPINE);
+    fault_arm(FAULT_WHOLE, 1, FAULT_EVER_ON);
+    hi_strand *small = hi_strand_create(0);
+    CHECK(small != NULL);
+    CHECK_EQ(fault_disarm(), 1);
+    hi_strand_destroy(small);
+    fault_arm(kinds, 1, FAULT_EVER_ON);
+    CHECK_EQ(heist_spawn(rt, spine_inside, &s, &done, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+    fault_disarm();
+    fault_check_spine(&s);
+    fault_refill(kept);
+}
+
+/* In a child, because the library ends it; says what it said last. */
+static void last_words(void (*fn)(void), char *words, size_t bytes)
+{
+    int ends[2];
+    CHECK_EQ(pipe(ends), 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        struct rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        dup2(ends[1], STDERR_FILENO);
+        fn();
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t used = 0;
+    for (ssize_t n; used + 1 < bytes; used += (size_t)n) {
+        n = read(ends[0], words + used, bytes - used - 1);
+        if (n <= 0) break;
+    }
+    words[used] = '\0';
+    close(ends[0]);
+    int status = 0;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(!WIFEXITED(status) || WEXITSTATUS(status) != 0);
+}
+
+static void grow_and_fail(void)
+{
+    heist_runtime *rt = start(1, HEIST_ON_DEMAND);
+    deep_and_small(rt, FAULT_COMMIT);
+}
+
+/* The first test: fork() before there are threads suits every tool. */
+TEST(a_frame_stack_that_cannot_grow_says_so_and_ends_the_program)
+{
+    char words[512];
+    last_words(grow_and_fail, words, sizeof words);
+    CHECK(strstr(words, "no room for another fork on this strand") != NULL);
+}
+
+TEST(a_frame_stack_grows_where_memory_is_counted_when_promised)
+{
+    for (int exposure = HEIST_ON_DEMAND; exposure <= HEIST_EAGER; exposure++) {
+        heist_runtime *rt = start(2, (heist_exposure)exposure);
+        deep_and_small(rt, 0);
+        stop(rt);
+    }
+}
+
 /* --- becoming a guest --------------------------------------------------------- */
 
 enum {
@@ -146,14 +233,15 @@ static void expose_without_memory(unsigned workers, heist_exposure exposure)
 {
     heist_runtime *rt = start(workers, exposure);
     fault_check_works(rt);
+    long hits = 0;
     for (int i = 0; i < 20; i++) {
         fault_spine s = fault_spine_of(1000);
         fault_arm(FAULT_MEMORY, 1, FAULT_EVER_ON);
         CHECK_EQ(heist_run(rt, fault_spine_root, &s), 0);
-        long hits = fault_disarm();
+        hits += fault_disarm();
         fault_check_spine(&s);
-        if (exposure == HEIST_EAGER) CHECK(i > 0 || hits > 0);
     }
+    CHECK(workers > 1 || hits > 0); /* many thieves may make enough room */
     fault_check_works(rt);
     stop(rt);
 }
@@ -186,92 +274,6 @@ TEST(a_tasks_frames_that_find_no_room_in_the_deque_are_done_all_the_same)
     }
     fault_check_works(rt);
     stop(rt);
-}
-
-/* --- frame stacks that grow -------------------------------------------------------- */
-
-static void spine_in_small_strand(heist_ctx c, void *arg)
-{
-    hi_strand *s = hi_strand_from(c.strand);
-    CHECK_EQ((char *)s->committed - (char *)s, HI_STRAND_COMMIT);
-    fault_spine_root(c, arg);
-    CHECK(s->committed > s->base + FAULT_SPINE);
-}
-
-static int spine_inside(heist_ctx c, void *arg)
-{
-    (void)c;
-    CHECK_EQ(heist_run(NULL, spine_in_small_strand, arg), 0);
-    return 0;
-}
-
-/* Runs the deep spine in a task of rt, on a strand with little memory. */
-static void deep_and_small(heist_runtime *rt, unsigned kinds)
-{
-    hi_strand *kept = fault_drain(0);
-    heist_latch done;
-    heist_latch_init(&done, 1);
-    fault_spine s = fault_spine_of(FAULT_SPINE);
-    fault_arm(FAULT_WHOLE, 1, FAULT_EVER_ON);
-    hi_strand *small = hi_strand_create(0);
-    CHECK(small != NULL);
-    CHECK_EQ(fault_disarm(), 1);
-    hi_strand_destroy(small);
-    fault_arm(kinds, 1, FAULT_EVER_ON);
-    CHECK_EQ(heist_spawn(rt, spine_inside, &s, &done, HEIST_FOREVER), 0);
-    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
-    fault_disarm();
-    fault_check_spine(&s);
-    fault_refill(kept);
-}
-
-TEST(a_frame_stack_grows_where_memory_is_counted_when_promised)
-{
-    for (int exposure = HEIST_ON_DEMAND; exposure <= HEIST_EAGER; exposure++) {
-        heist_runtime *rt = start(2, (heist_exposure)exposure);
-        deep_and_small(rt, 0);
-        stop(rt);
-    }
-}
-
-/* In a child, because the library ends it; says what it said last. */
-static void last_words(void (*fn)(void), char *words, size_t bytes)
-{
-    int ends[2];
-    CHECK_EQ(pipe(ends), 0);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        struct rlimit no_core = {0, 0};
-        setrlimit(RLIMIT_CORE, &no_core);
-        dup2(ends[1], STDERR_FILENO);
-        fn();
-        _exit(0);
-    }
-    close(ends[1]);
-    size_t used = 0;
-    for (ssize_t n; used + 1 < bytes; used += (size_t)n) {
-        n = read(ends[0], words + used, bytes - used - 1);
-        if (n <= 0) break;
-    }
-    words[used] = '\0';
-    close(ends[0]);
-    int status = 0;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK(!WIFEXITED(status) || WEXITSTATUS(status) != 0);
-}
-
-static void grow_and_fail(void)
-{
-    heist_runtime *rt = start(1, HEIST_ON_DEMAND);
-    deep_and_small(rt, FAULT_COMMIT);
-}
-
-TEST(a_frame_stack_that_cannot_grow_says_so_and_ends_the_program)
-{
-    char words[512];
-    last_words(grow_and_fail, words, sizeof words);
-    CHECK(strstr(words, "no room for another fork on this strand") != NULL);
 }
 
 /* --- the default runtime ----------------------------------------------------------- */

@@ -23,10 +23,12 @@ typedef enum role {
 } role;
 
 static __thread role me;
-static HEIST_ATOMIC(int) worker_rests; /* asleep, and without a time-out */
-static HEIST_ATOMIC(int) stopper_rests;
-static HEIST_ATOMIC(int) stopper_is_done;
-static HEIST_ATOMIC(int) ran, held;
+typedef HEIST_ATOMIC(int) flag;
+static flag worker_rests; /* asleep, and without a time-out */
+static flag stopper_rests;
+static flag giver_rests;
+static flag stopper_is_done;
+static flag ran, held;
 
 long __real_syscall(long number, ...);
 
@@ -45,6 +47,7 @@ static void rests(const void *timeout, int yes)
 {
     if (me == ROLE_WORKER && !timeout) heist_store_release(&worker_rests, yes);
     if (me == ROLE_STOPPER) heist_store_release(&stopper_rests, yes);
+    if (me == ROLE_SLOW_TO_RISE) heist_store_release(&giver_rests, yes);
 }
 
 long __wrap_syscall(long number, ...)
@@ -68,7 +71,7 @@ long __wrap_syscall(long number, ...)
 static int run_once(heist_ctx c, void *arg)
 {
     (void)c;
-    if (arg) fault_until(heist_load_acquire((HEIST_ATOMIC(int) *)arg));
+    if (arg) fault_until(heist_load_acquire((flag *)arg));
     heist_add_acq_rel(&ran, 1);
     return 0;
 }
@@ -104,7 +107,7 @@ static void *stop_it(void *unused)
 
 static void stop_while(void *(*give)(void *arg), role who, bool slow_task)
 {
-    HEIST_ATOMIC(int) go = {0};
+    flag go = {0};
     heist_config c = {.workers = 1, .allocator = fault_allocator};
     me = ROLE_MAIN;
     heist_store_relaxed(&ran, 0);
@@ -115,7 +118,8 @@ static void stop_while(void *(*give)(void *arg), role who, bool slow_task)
     fault_until(heist_load_acquire(&worker_rests));
     pthread_t giver, stopper;
     CHECK_EQ(pthread_create(&giver, NULL, give, slow_task ? &go : NULL), 0);
-    if (!slow_task) fault_until(heist_load_acquire(&held));
+    /* The giver is inside: held, or asleep until its task has run. */
+    fault_until(heist_load_acquire(slow_task ? &giver_rests : &held));
     heist_time begun = heist_now();
     CHECK_EQ(pthread_create(&stopper, NULL, stop_it, NULL), 0);
     if (slow_task) fault_until(heist_load_acquire(&stopper_rests));

@@ -79,6 +79,16 @@ static void send_waiter(waiter *w, heist_time deadline)
     fault_until(suspended() == before + 1);
 }
 
+/* The same with memory: its worker has gone on with something else. */
+static void put_aside(waiter *w)
+{
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    send_waiter(w, HEIST_FOREVER);
+    CHECK_EQ(heist_spawn(rt, fault_count_one, NULL, &done, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+}
+
 static void is_done(waiter *w, int rc)
 {
     CHECK_EQ(heist_latch_wait(&w->done, heist_after(20 * HEIST_SECOND)), 0);
@@ -91,6 +101,80 @@ static void starve_but_for_tasks(void)
     starve();
     heist_store_relaxed(&fault.kinds, (unsigned)(FAULT_MAP | FAULT_COMMIT));
 }
+
+/* --- a join that has to wait -------------------------------------------------------- */
+
+static HEIST_ATOMIC(int) taken, may_end;
+
+static void slow_right(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    heist_store_release(&taken, 1);
+    fault_until(heist_load_acquire(&may_end));
+    f->result.i = f->arg[0].i + 1;
+}
+
+static void join_a_slow_thief(heist_ctx c, void *arg)
+{
+    heist_frame *right = heist_slot(c);
+    right->arg[0].i = 41;
+    heist_fork(c, slow_right);
+    fault_until(heist_load_acquire(&taken));
+    CHECK(!heist_join(c));
+    *(int64_t *)arg = right->result.i;
+}
+
+static void *let_it_end(void *unused)
+{
+    fault_until(suspended() > 0);
+    heist_store_release(&may_end, 1);
+    return unused;
+}
+
+static int join_in_task(heist_ctx c, void *arg)
+{
+    join_a_slow_thief(c, arg);
+    return 0;
+}
+
+static void join_without_strand(bool as_guest)
+{
+    start(2);
+    int64_t got = 0;
+    pthread_t other;
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    heist_store_relaxed(&taken, 0);
+    heist_store_relaxed(&may_end, 0);
+    if (as_guest)
+        CHECK_EQ(heist_run(rt, fault_spine_root, &(fault_spine){0}), 0);
+    CHECK_EQ(pthread_create(&other, NULL, let_it_end, NULL), 0);
+    starve_but_for_tasks();
+    if (as_guest) {
+        CHECK_EQ(heist_run(rt, join_a_slow_thief, &got), 0);
+    } else {
+        CHECK_EQ(heist_spawn(rt, join_in_task, &got, &done, HEIST_NOW), 0);
+        CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+    }
+    CHECK(fault_disarm() > 0);
+    CHECK_EQ(got, 42);
+    CHECK_EQ(pthread_join(other, NULL), 0);
+    feed();
+    stop();
+}
+
+/* The first test: a guest that has waited before keeps a strand for it. */
+TEST(a_guest_that_joins_a_slow_thief_waits_in_place)
+{
+    join_without_strand(true);
+}
+
+TEST(a_task_that_joins_a_slow_thief_waits_in_place)
+{
+    join_without_strand(false);
+}
+
+/* --- a latch ----------------------------------------------------------------- */
 
 TEST(a_task_waits_in_place_and_goes_on_when_the_latch_opens)
 {
@@ -124,7 +208,7 @@ TEST(a_strand_put_aside_goes_on_while_another_waits_in_place)
 {
     start(1);
     waiter aside, in_place;
-    send_waiter(&aside, HEIST_FOREVER);
+    put_aside(&aside);
     starve_but_for_tasks();
     send_waiter(&in_place, HEIST_FOREVER);
     fault_until(heist_load_relaxed(&fault.hits) > 0);
@@ -146,7 +230,7 @@ TEST(strands_that_wait_in_place_and_aside_go_on_in_any_order)
     for (int first = 0; first <= ASIDE; first++) {
         start(1);
         for (int i = 0; i < ASIDE; i++)
-            send_waiter(&w[i], HEIST_FOREVER);
+            put_aside(&w[i]);
         starve_but_for_tasks();
         send_waiter(&w[ASIDE], HEIST_FOREVER);
         fault_until(heist_load_relaxed(&fault.hits) > 0);
@@ -235,73 +319,120 @@ TEST(a_task_that_waits_for_its_child_goes_on_once_there_is_memory)
     stop();
 }
 
-/* --- a join that has to wait -------------------------------------------------------- */
-
-static HEIST_ATOMIC(int) taken, may_end;
-
-static void slow_right(heist_ctx c, heist_frame *f)
+/* Until the worker has given up on memory for now: it asks again and again, or
+ * sleeps, and not only for the time of its first watches. */
+static void starved(uint64_t parked)
 {
-    (void)c;
-    heist_store_release(&taken, 1);
-    fault_until(heist_load_acquire(&may_end));
-    f->result.i = f->arg[0].i + 1;
+    heist_stats now;
+    do {
+        sched_yield();
+        CHECK_EQ(heist_stats_read(rt, 0, &now), 0);
+    } while (now.parked < parked + 3 && heist_load_relaxed(&fault.hits) < 1000);
 }
 
-static void join_a_slow_thief(heist_ctx c, void *arg)
+static void starve_and_feed(heist_task_fn *fn, int depth)
 {
-    heist_frame *right = heist_slot(c);
-    right->arg[0].i = 41;
-    heist_fork(c, slow_right);
-    fault_until(heist_load_acquire(&taken));
-    CHECK(!heist_join(c));
-    *(int64_t *)arg = right->result.i;
-}
-
-static void *let_it_end(void *unused)
-{
-    fault_until(suspended() > 0);
-    heist_store_release(&may_end, 1);
-    return unused;
-}
-
-static int join_in_task(heist_ctx c, void *arg)
-{
-    join_a_slow_thief(c, arg);
-    return 0;
-}
-
-static void join_without_strand(bool as_guest)
-{
-    start(2);
-    int64_t got = 0;
-    pthread_t other;
+    start(1);
     heist_latch done;
     heist_latch_init(&done, 1);
-    heist_store_relaxed(&taken, 0);
-    heist_store_relaxed(&may_end, 0);
-    if (as_guest)
-        CHECK_EQ(heist_run(rt, fault_spine_root, &(fault_spine){0}), 0);
-    CHECK_EQ(pthread_create(&other, NULL, let_it_end, NULL), 0);
+    heist_store_relaxed(&child_ran, 0);
+    fault_check_works(rt);
     starve_but_for_tasks();
-    if (as_guest) {
-        CHECK_EQ(heist_run(rt, join_a_slow_thief, &got), 0);
-    } else {
-        CHECK_EQ(heist_spawn(rt, join_in_task, &got, &done, HEIST_NOW), 0);
-        CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
-    }
-    CHECK(fault_disarm() > 0);
-    CHECK_EQ(got, 42);
-    CHECK_EQ(pthread_join(other, NULL), 0);
+    CHECK_EQ(heist_spawn(rt, fn, &depth, &done, HEIST_FOREVER), 0);
+    fault_until(suspended() > 0);
+    heist_stats before;
+    CHECK_EQ(heist_stats_read(rt, 0, &before), 0);
+    starved(before.parked);
     feed();
+    CHECK_EQ(heist_latch_wait(&done, heist_after(20 * HEIST_SECOND)), 0);
+    CHECK_EQ(heist_load_relaxed(&child_ran), depth);
     stop();
 }
 
-TEST(a_guest_that_joins_a_slow_thief_waits_in_place)
+/* *arg generations, each of which waits for the next. */
+static int wait_for_generations(heist_ctx c, void *arg)
 {
-    join_without_strand(true);
+    int left = *(int *)arg - 1;
+    heist_latch born;
+    heist_latch_init(&born, 1);
+    (void)c;
+    heist_add_relaxed(&child_ran, 1);
+    if (left == 0) return 0;
+    CHECK_EQ(heist_spawn(rt, wait_for_generations, &left, &born, HEIST_NOW), 0);
+    return heist_latch_wait(&born, HEIST_FOREVER);
 }
 
-TEST(a_task_that_joins_a_slow_thief_waits_in_place)
+TEST(tasks_that_wait_for_each_other_go_on_once_there_is_memory)
 {
-    join_without_strand(false);
+    for (int depth = 2; depth <= 6; depth++)
+        starve_and_feed(wait_for_generations, depth);
+}
+
+TEST(a_broadcast_to_one_who_waits_is_done_once_there_is_memory)
+{
+    start(1);
+    waiter w;
+    int rc = 1;
+    pthread_t other;
+    heist_store_relaxed(&told[0], 0);
+    starve_but_for_tasks();
+    send_waiter(&w, HEIST_FOREVER);
+    CHECK_EQ(pthread_create(&other, NULL, broadcast, &rc), 0);
+    starved(3);
+    feed();
+    CHECK_EQ(pthread_join(other, NULL), 0);
+    CHECK_EQ(rc, 0);
+    CHECK_EQ(heist_load_relaxed(&told[0]), 1);
+    heist_latch_arrive(&w.latch);
+    is_done(&w, 0);
+    stop();
+}
+
+static waiter above;
+
+static int wait_below(heist_ctx c, void *arg)
+{
+    CHECK_EQ(heist_spawn(rt, wait_for_it, &above, &above.done, HEIST_NOW), 0);
+    return wait_for_it(c, arg);
+}
+
+/* Whether or not the child begins on top of its waiting parent. */
+TEST(a_parent_and_its_child_that_both_wait_go_on_in_any_order)
+{
+    for (int child_first = 0; child_first < 2; child_first++) {
+        start(1);
+        waiter below = {.deadline = HEIST_FOREVER, .rc = 1};
+        heist_latch_init(&below.latch, 1);
+        heist_latch_init(&below.done, 1);
+        above = below;
+        starve_but_for_tasks();
+        CHECK_EQ(heist_spawn(rt, wait_below, &below, &below.done, HEIST_NOW),
+                 0);
+        fault_until(suspended() > 0);
+        starved(0);
+        heist_latch_arrive(child_first ? &above.latch : &below.latch);
+        starved(3);
+        feed();
+        heist_latch_arrive(child_first ? &below.latch : &above.latch);
+        is_done(&below, 0);
+        is_done(&above, 0);
+        stop();
+    }
+}
+
+/* The child is in the queue behind a frame, which must not run before it. */
+static int wait_behind_a_frame(heist_ctx c, void *arg)
+{
+    heist_frame *right = heist_slot(c);
+    right->arg[0].i = 1;
+    heist_ctx left = heist_fork(c, fault_visit);
+    wait_for_generations(left, arg);
+    if (heist_join(c)) fault_visit(c, &(heist_frame){.arg[0].i = 1});
+    return 0;
+}
+
+TEST(a_task_that_waits_with_an_open_fork_goes_on_once_there_is_memory)
+{
+    for (int depth = 2; depth <= 6; depth++)
+        starve_and_feed(wait_behind_a_frame, depth);
 }
