@@ -23,34 +23,14 @@ static void expose_all(hi_worker *w, hi_strand *s)
     hi_sleep_post_frames(w->rt);
 }
 
-/* Frames for a nested computation; the last resort is kept for tasks that must
- * not be lost (hi_task_run_nested). */
-static hi_strand *lane_take(hi_worker *w, bool must)
-{
-    hi_strand *s = hi_strand_create(0);
-    if (!s && must) {
-        s = w->lane;
-        w->lane = NULL;
-    }
-    return s;
-}
-
-static void lane_give(hi_worker *w, hi_strand *s)
-{
-    if (!w->guest && !w->lane)
-        w->lane = s;
-    else
-        hi_strand_destroy(s);
-}
-
 /*
  * Runs fn on the current C stack, with frames of its own: where the cursor of
  * the code around it stands only that code knows.
  */
-int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg, bool must)
+int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
 {
     hi_strand *outer = heist_load_relaxed(&w->strand); /* relaxed: own-field */
-    hi_strand *s = lane_take(w, must);
+    hi_strand *s = hi_strand_create(0);
     if (!s) return -ENOMEM;
     heist_store_relaxed(&s->worker, w);    /* relaxed: own-field */
     heist_store_relaxed(&s->outer, outer); /* relaxed: before-W2 */
@@ -60,7 +40,7 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg, bool must)
     heist_store_release(&w->strand, s); /* W2: an empty strand. */
     fn((heist_ctx){&s->hot, s->base}, arg);
     heist_store_release(&w->strand, outer); /* W2: as it was. */
-    lane_give(w, s);
+    hi_strand_destroy(s);
     return 0;
 }
 
@@ -140,10 +120,9 @@ HI_HOT int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
 {
     bool any = rt == NULL;
     hi_worker *w = hi_worker_self();
-    if (w && w->rt && (any || w->rt == rt))
-        return hi_worker_run(w, fn, arg, false);
+    if (w && w->rt && (any || w->rt == rt)) return hi_worker_run(w, fn, arg);
     rt = hi_runtime_get(rt);
-    if (!rt) return w ? hi_worker_run(w, fn, arg, false) : serial_run(fn, arg);
+    if (!rt) return w ? hi_worker_run(w, fn, arg) : serial_run(fn, arg);
     hi_worker *g;
     int rc = hi_guest_enter(rt, &g);
     if (rc == -EUSERS) return send_in(rt, fn, arg);

@@ -261,7 +261,7 @@ static bool revive(heist_runtime *rt)
         heist_init(&rt->visitors, 0);
         heist_init(&rt->waiting, 0);
         rt->rescue = hi_barrier_init();
-        rt->parents = rt->pool;
+        if (!rt->parents) rt->parents = rt->pool;
         ok = pool_create(rt) == 0;
         if (ok && threads_start(rt) < 0) {
             pool_destroy(rt);
@@ -513,6 +513,7 @@ static void unseat_guests(heist_runtime *rt)
     for (uint32_t i = rt->workers; i < n; i++) {
         hi_worker *g = heist_load_acquire(&rt->victims[i]); /* V1: it. */
         hi_task_free_cached(g);
+        hi_worker_free_spare(g); /* the next runtime may want other stacks */
         /* G3: the thread that owns it finds no seat. */
         heist_store_release(&g->seat, (heist_runtime *)NULL);
     }

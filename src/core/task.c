@@ -93,13 +93,6 @@ static void nested(heist_ctx c, void *arg)
     task_call(arg, c);
 }
 
-bool hi_task_run_nested(hi_worker *w, hi_task *t)
-{
-    if (hi_worker_run(w, nested, t, true) < 0) return false;
-    task_done(w, t);
-    return true;
-}
-
 /* --- into the runtime ------------------------------------------------------------ */
 
 void hi_task_room(heist_runtime *rt)
@@ -157,8 +150,9 @@ int heist_spawn(heist_runtime *rt, heist_task_fn *fn, void *arg,
     hi_task *t = task_alloc(w && w->rt == rt ? w : NULL, rt);
     if (!t) return -ENOMEM;
     *t = (hi_task){.fn = fn, .arg = arg, .done = done};
+    heist_allocator a = rt->config.allocator; /* rt may be gone when refused */
     int rc = submit(rt, w, t, deadline);
-    if (rc < 0) hi_free(&rt->config.allocator, t, sizeof *t);
+    if (rc < 0) hi_free(&a, t, sizeof *t);
     return rc;
 }
 

@@ -21,10 +21,6 @@ struct hi_task {
 /* Runs it with that cursor, tells who waits, gives its memory back. */
 void hi_task_run(hi_worker *w, hi_task *t, heist_frame *cursor);
 
-/* The same in the middle of other code of this worker.  False: no memory for
- * its frames, it has not run. */
-bool hi_task_run_nested(hi_worker *w, hi_task *t);
-
 /* Gives the cached tasks of w back. */
 void hi_task_free_cached(hi_worker *w);
 

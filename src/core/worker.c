@@ -21,8 +21,9 @@
 #include <errno.h>
 
 enum {
-    INJECTOR_TICK = 61, /* every so many picks the injector comes first */
-    BATCH = 16          /* taken from the injector in one go */
+    INJECTOR_TICK = 61,   /* every so many picks the injector comes first */
+    BATCH = 16,           /* taken from the injector in one go */
+    MEMORY_LOOK = 1000000 /* ns between looks for memory, without any */
 };
 
 /* What a worker can do next. */
@@ -59,16 +60,19 @@ int hi_worker_init(hi_worker *w, const heist_allocator *allocator)
     return 0;
 }
 
-void hi_worker_fini(hi_worker *w)
+void hi_worker_free_spare(hi_worker *w)
 {
-    hi_task_free_cached(w);
     while (w->spare) {
         hi_strand *s = w->spare;
         w->spare = s->next;
         hi_strand_destroy(s);
     }
-    if (w->lane) hi_strand_destroy(w->lane);
-    w->lane = NULL;
+}
+
+void hi_worker_fini(hi_worker *w)
+{
+    hi_task_free_cached(w);
+    hi_worker_free_spare(w);
     hi_deque_fini(&w->deque);
 }
 
@@ -395,70 +399,51 @@ int hi_worker_prepare(hi_worker *w)
     hi_strand *s = loop_strand(w);
     if (!s) return -ENOMEM;
     put_spare(w, s);
-    w->lane = hi_strand_create(0);
-    return w->lane ? 0 : -ENOMEM;
-}
-
-/* A task that this worker could run in the middle of a wait. */
-static work nested_work(hi_worker *w)
-{
-    work got = from_inbox(w);
-    if (got.kind != WORK_NONE) return got;
-    uintptr_t item = hi_deque_oldest(&w->deque);
-    if (!item || hi_ticket_is_frame(item)) return got;
-    item = hi_deque_pop(&w->deque);
-    if (item && !hi_ticket_is_frame(item))
-        return (work){WORK_TASK, (hi_task *)item};
-    if (item) hi_deque_push(&w->deque, item); /* there was room a moment ago */
-    return got;
+    return 0;
 }
 
 /*
- * Without memory for another strand: wait here, and run what is sent to us, on
- * this stack.  True: resumed.  False: there is memory now.
+ * Without memory for another strand: wait here for our own message, for that of
+ * another strand, or for memory.  Tasks that are sent to us are kept for the
+ * next loop: on top of this strand they would cover it, and it could not go on
+ * before them.
  */
-static bool suspend_in_place(hi_worker *w, hi_strand *s, hi_task **kept)
+static hi_strand *wait_in_place(hi_worker *w)
 {
-    work got = nested_work(w);
-    if (got.kind == WORK_STRAND && got.what == s) return true;
-    if (got.kind == WORK_STRAND) {
-        hi_strand *other = got.what;
-        heist_store_release(&w->strand, other); /* W2: as it was. */
-        hi_context_switch(&s->context, &other->context);
-        return true; /* whoever switched to us had our message */
+    hi_inbox_node *kept = NULL, **last = &kept;
+    hi_strand *to = NULL;
+    while (!to && !(to = loop_strand(w))) {
+        work got = from_inbox(w);
+        if (got.kind == WORK_STRAND) {
+            to = got.what;
+        } else if (got.kind == WORK_TASK) {
+            *last = &((hi_task *)got.what)->message.node;
+            last = &(*last)->next;
+        } else {
+            /* Nobody tells when there is memory again: look now and then. */
+            int64_t until = hi_clock() + MEMORY_LOOK;
+            expire(w);
+            if (w->timers && w->timers->deadline < until)
+                until = w->timers->deadline;
+            hi_sleep_park(w, until);
+            hi_sleep_found(w);
+            hi_thread_yield(); /* what is there to do may not be for us */
+        }
     }
-    if (got.kind == WORK_TASK) {
-        hi_task *t = got.what;
-        if (hi_task_run_nested(w, t)) return false;
-        t->message.node.next = (hi_inbox_node *)*kept;
-        *kept = t;
-        return false;
-    }
-    expire(w);
-    if (hi_inbox_is_empty(&w->inbox)) {
-        hi_sleep_park(w, w->timers ? w->timers->deadline : HEIST_FOREVER);
-        hi_sleep_found(w);
-        hi_thread_yield(); /* what is there to do may not be for us */
-    }
-    return false;
+    *last = w->ready;
+    w->ready = kept;
+    return to;
 }
 
 void hi_worker_suspend(hi_worker *w, hi_strand *s)
 {
     hi_count(&w->stats.suspended, 1);
     hi_count(&w->put_aside, 1);
-    hi_task *kept = NULL; /* could not be run in the middle of this */
-    hi_strand *next;
-    while (!(next = loop_strand(w)))
-        if (suspend_in_place(w, s, &kept)) break;
-    while (kept) {
-        hi_task *t = kept;
-        kept = (hi_task *)t->message.node.next;
-        keep_ready(w, t);
-    }
-    if (next) {
-        heist_store_release(&w->strand, next); /* W2: nothing in it. */
-        hi_context_switch(&s->context, &next->context);
+    hi_strand *to = loop_strand(w);
+    if (!to) to = wait_in_place(w);
+    if (to != s) {
+        heist_store_release(&w->strand, to); /* W2: as it was. */
+        hi_context_switch(&s->context, &to->context);
     }
     heist_store_release(&w->strand, s); /* W2: its frames are as they were. */
     hi_count(&w->put_aside, (uint64_t)-1);

@@ -59,7 +59,6 @@ typedef struct hi_worker {
     int64_t watch;       /* how long it keeps watch before it looks */
     unsigned watch_idle; /* watches in a row in which nobody worked */
     int64_t busy_since;
-    hi_strand *lane;      /* frames for when there is no memory for others */
     hi_strand *spare;     /* strands parked in the loop, to go on with */
     hi_inbox_node *ready; /* taken from the inbox, not handled yet */
     hi_timer *timers;     /* earliest first */
@@ -95,6 +94,7 @@ hi_worker *hi_worker_self(void);
 /* Prepares the fields that pool workers and guests share. */
 int hi_worker_init(hi_worker *w, const heist_allocator *allocator);
 void hi_worker_fini(hi_worker *w);
+void hi_worker_free_spare(hi_worker *w);
 
 /* Makes its first strand, so that its thread can start. */
 int hi_worker_prepare(hi_worker *w);
@@ -102,9 +102,9 @@ int hi_worker_prepare(hi_worker *w);
 /* Is it of a process that fork()ed this one? */
 bool hi_worker_is_orphan(const hi_worker *w);
 
-/* Runs fn as a parallel computation in the middle of other code of w; without
- * memory, `must` takes the last resort.  0 or -ENOMEM. */
-int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg, bool must);
+/* Runs fn as a parallel computation in the middle of other code of w.  0 or
+ * -ENOMEM. */
+int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg);
 
 /* The body of a pool worker's thread. */
 void hi_worker_main(void *worker);
