@@ -25,7 +25,7 @@ extern "C" {
  *
  * Wherever a runtime is asked for, NULL means the default one of the process,
  * which starts at its first use with a zeroed config (the environment variable
- * HEIST_WORKERS sets its number of workers).
+ * HEIST_WORKERS, if it is a number from 1 to 4096, sets its workers).
  */
 
 /* When a private frame becomes visible to thieves. */
@@ -47,15 +47,15 @@ typedef enum heist_idle {
  * need, leave the rest.
  */
 typedef struct heist_config {
-    unsigned workers;        /* min(affinity mask, cgroup quota), at least 1 */
-    unsigned queue_capacity; /* injector, rounded up to 2^k; 256 */
-    unsigned steal_attempts; /* passes over all victims, at least; 32 */
-    heist_exposure exposure; /* HEIST_ON_DEMAND */
-    heist_time quantum;      /* for HEIST_QUANTUM; 100 us */
-    heist_idle idle;         /* HEIST_BALANCED */
-    size_t stack_bytes;      /* of a worker's stacks; 8 MiB, below 64 */
-    uint64_t seed;           /* of the victims' choice; 0 = a fixed one */
-    bool unpinned;           /* sleeping workers have no home CPU */
+    unsigned workers;          /* min(affinity mask, cgroup quota); to 4096 */
+    unsigned queue_capacity;   /* injector, rounded up to 2^k; 256 */
+    unsigned steal_attempts;   /* passes over all victims, at least; 32 */
+    heist_exposure exposure;   /* HEIST_ON_DEMAND */
+    heist_time quantum;        /* for HEIST_QUANTUM; 100 us */
+    heist_idle idle;           /* HEIST_BALANCED */
+    size_t stack_bytes;        /* of a worker's stacks; 8 MiB, below 64 */
+    uint64_t seed;             /* of the victims' choice; 0 = a fixed one */
+    bool unpinned;             /* sleeping workers have no home CPU */
     heist_allocator allocator; /* of tasks, queues, workers; malloc, free */
     void (*on_worker_start)(void *user, unsigned worker);
     void (*on_worker_stop)(void *user, unsigned worker);
@@ -79,7 +79,7 @@ HEIST_API int heist_start(heist_runtime **out, const heist_config *config);
  * default runtime; its next use starts it again.
  *
  * From:    any thread that is not inside a task of rt.
- * Returns: 0: rt is gone.  -ETIMEDOUT: work was still running at the deadline;
+ * Returns: 0: rt is gone.  -ETIMEDOUT: work or workers were still busy at the deadline;
  *          rt is stopping and alive, call again.  -EDEADLK: called by one of
  *          rt's own tasks.  -ENOMEM: in the child of a fork(), rt's workers could
  *          not be made again.
@@ -87,7 +87,7 @@ HEIST_API int heist_start(heist_runtime **out, const heist_config *config);
 HEIST_API int heist_stop(heist_runtime *rt, heist_time deadline);
 
 /*
- * The number of workers.
+ * The number of workers; 0 if rt is NULL and no runtime can be had.
  *
  * From: any thread.
  */
@@ -165,7 +165,8 @@ HEIST_API int heist_latch_wait(heist_latch *latch, heist_time deadline);
  * From:    any thread; a task.
  * Returns: 0: it will run exactly once.  Otherwise it will not run: -EAGAIN:
  *          the injector is full and deadline is HEIST_NOW; -ETIMEDOUT;
- *          -ENOMEM; -ESHUTDOWN: rt is stopping.
+ *          -ENOMEM: no memory, or the default runtime cannot be had;
+ *          -ESHUTDOWN: rt is stopping.
  */
 HEIST_API int heist_spawn(heist_runtime *rt, heist_task_fn *fn, void *arg,
                           heist_latch *done, heist_time deadline);
@@ -230,9 +231,9 @@ HEIST_API bool heist_scope_is_cancelled(const heist_scope *s);
  * has started is still waited for: nothing of s runs after this call.
  *
  * From:    the thread or task that opened s.
- * Returns: 0; the negative errno of the first spawned task that failed;
- *          -ETIMEDOUT: the deadline passed and the scope was cancelled;
- *          -ECANCELED: heist_scope_cancel was called.
+ * Returns: the first of these that holds: the negative errno of the first
+ *          spawned task that failed; -ETIMEDOUT: the deadline passed and the
+ *          scope was cancelled; -ECANCELED: heist_scope_cancel was called; 0.
  */
 HEIST_API int heist_scope_close(heist_scope *s, heist_time deadline);
 

@@ -62,6 +62,18 @@ bool hi_frame_expose(hi_worker *w, hi_strand *s)
     return true;
 }
 
+void hi_strand_expose_all(hi_worker *w, hi_strand *s)
+{
+    if (!w->rt || !hi_strand_has_private(s)) return;
+    hi_lock_take(&s->lock);
+    while (hi_strand_has_private(s) && hi_frame_expose(w, s))
+        ;
+    /* relaxed: under-lock (all joins of s come to the slow path) */
+    heist_store_relaxed(&s->hot.line, (heist_frame *)UINTPTR_MAX);
+    hi_lock_give(&s->lock);
+    hi_sleep_post_frames(w->rt);
+}
+
 bool hi_frame_unexpose(hi_worker *w, heist_frame *f)
 {
     uintptr_t exposed = HI_FRAME_EXPOSED;

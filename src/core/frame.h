@@ -52,6 +52,10 @@ static inline heist_frame *hi_ticket_frame(uintptr_t item)
  * False: no memory. */
 bool hi_frame_expose(hi_worker *w, hi_strand *s);
 
+/* Owner, in code that does not know the cursor and is about to hide the frames
+ * of s: lets thieves have them all. */
+void hi_strand_expose_all(hi_worker *w, hi_strand *s);
+
 /* Owner.  Takes an exposed frame back; false: a thief has it. */
 bool hi_frame_unexpose(hi_worker *w, heist_frame *f);
 

@@ -21,6 +21,7 @@
  *   C3  open    store told     ->  wait    load told              all arrivals
  *   C4  lock    CAS state      ->  unlock  store state            the list
  */
+#include "core/frame.h"
 #include "core/runtime.h"
 #include "core/worker.h"
 
@@ -123,6 +124,7 @@ static void wait_expired(hi_timer *t)
 
 static int wait_strand(hi_worker *self, waiter *w, heist_time deadline)
 {
+    hi_strand_expose_all(self, w->strand); /* what it waits for may be there */
     w->timer.deadline = deadline;
     w->timer.expired = wait_expired;
     if (deadline != HEIST_FOREVER) hi_worker_timer_add(self, &w->timer);

@@ -9,21 +9,6 @@
 #include <errno.h>
 
 /*
- * The caller's frames are hidden while code that does not know its cursor runs
- * on top of them: let thieves have them first.
- */
-static void expose_all(hi_worker *w, hi_strand *s)
-{
-    hi_lock_take(&s->lock);
-    while (hi_strand_has_private(s) && hi_frame_expose(w, s))
-        ;
-    /* relaxed: under-lock (all joins of s come to the slow path) */
-    heist_store_relaxed(&s->hot.line, (heist_frame *)UINTPTR_MAX);
-    hi_lock_give(&s->lock);
-    hi_sleep_post_frames(w->rt);
-}
-
-/*
  * Runs fn on the current C stack, with frames of its own: where the cursor of
  * the code around it stands only that code knows.
  */
@@ -36,7 +21,7 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
     heist_store_relaxed(&s->outer, outer); /* relaxed: before-W2 */
     s->context = outer->context;           /* the same C stack */
     hi_strand_reset(s, false);
-    if (w->rt && hi_strand_has_private(outer)) expose_all(w, outer);
+    hi_strand_expose_all(w, outer);
     heist_store_release(&w->strand, s); /* W2: an empty strand. */
     fn((heist_ctx){&s->hot, s->base}, arg);
     heist_store_release(&w->strand, outer); /* W2: as it was. */
@@ -70,6 +55,7 @@ static HI_HOT void guest_run(hi_worker *g, heist_root_fn *fn, void *arg)
     g->root = fn;
     heist_store_release(&g->strand, s); /* W2: an empty strand. */
     fn((heist_ctx){&s->hot, s->base}, arg);
+    hi_worker_finish(g);
     heist_store_release(&g->strand, (hi_strand *)NULL); /* W2: none to see. */
     guest_clean(g, s);
 }

@@ -36,6 +36,7 @@
 
 enum {
     WORKERS_MAX = 4096,
+    ATTEMPTS_MAX = 4096,
     STACK_MAX = HI_STRAND_SPAN / 2 - (64 << 10),
     WORKER_STACK = 256 << 10 /* of the thread; tasks run on strands */
 };
@@ -182,8 +183,8 @@ static int config_complete(heist_config *c)
     hi_cpus cpus;
     if (c->workers > WORKERS_MAX || c->exposure > HEIST_EAGER ||
         c->idle > HEIST_LATENCY || c->quantum < 0 ||
-        c->queue_capacity > 1u << 30 || c->stack_bytes > STACK_MAX ||
-        !c->allocator.alloc != !c->allocator.free)
+        c->steal_attempts > ATTEMPTS_MAX || c->queue_capacity > 1u << 30 ||
+        c->stack_bytes > STACK_MAX || !c->allocator.alloc != !c->allocator.free)
         return -EINVAL;
     if (c->workers == 0) {
         hi_cpus_read(&cpus, "");
@@ -206,6 +207,17 @@ static int64_t spin_of(heist_idle idle)
     case HEIST_BALANCED: break;
     }
     return 50 * HEIST_MICROSECOND;
+}
+
+static void log_start(heist_runtime *rt)
+{
+    char line[96];
+    snprintf(line, sizeof line, "heist: started, %u worker%s", rt->workers,
+             rt->workers == 1 ? "" : "s");
+    hi_log(rt, line);
+    if (!rt->rescue)
+        hi_log(rt, "heist: no membarrier here, so frames behind a long leaf "
+                   "wait for their owner");
 }
 
 static int prepare_once(void)
@@ -238,6 +250,7 @@ int heist_start(heist_runtime **out, const heist_config *config)
     if (rc < 0) goto fail;
     rc = threads_start(rt);
     if (rc == 0) {
+        log_start(rt);
         *out = rt;
         return 0;
     }
@@ -278,8 +291,9 @@ static heist_runtime *start_standard(void)
 {
     heist_config c = {0};
     const char *workers = getenv("HEIST_WORKERS");
-    if (workers) c.workers = (unsigned)strtoul(workers, NULL, 10);
-    if (c.workers > WORKERS_MAX) c.workers = 0;
+    char *end = NULL;
+    unsigned long n = workers ? strtoul(workers, &end, 10) : 0;
+    if (workers && *end == 0 && n <= WORKERS_MAX) c.workers = (unsigned)n;
     heist_runtime *fresh = NULL;
     if (heist_start(&fresh, &c) < 0) return NULL;
     heist_runtime *none = NULL;

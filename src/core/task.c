@@ -16,7 +16,8 @@
 #include <errno.h>
 
 enum {
-    TASKS_CACHED = 256 /* per worker */
+    TASKS_CACHED = 256, /* per worker */
+    ERRNO_MAX = 4095
 };
 
 /* --- memory ------------------------------------------------------------------ */
@@ -59,7 +60,8 @@ void hi_task_free_cached(hi_worker *w)
 /* Keeps the error of the task that was spawned first. */
 static void scope_failed(heist_scope *s, uint64_t order, int rc)
 {
-    uint64_t mine = order << 16 | (uint64_t)(uint16_t)-rc;
+    if (rc < -ERRNO_MAX) rc = -ERRNO_MAX; /* not an errno, but a failure */
+    uint64_t mine = order << 16 | (uint64_t)-rc;
     heist_add_relaxed(&s->failures, 1);           /* relaxed: counter */
     uint64_t old = heist_load_relaxed(&s->error); /* relaxed: before-T2 */
     while (mine < old && !heist_cas_release(&s->error, &old, mine))
@@ -242,9 +244,9 @@ int heist_scope_close(heist_scope *s, heist_time deadline)
     if (rc < 0) {
         heist_scope_cancel(s);
         heist_latch_wait(&s->latch, HEIST_FOREVER);
-        return rc;
     }
     uint64_t error = heist_load_acquire(&s->error); /* T2: the first error. */
     if (error != UINT64_MAX) return -(int)(error & 0xffff);
+    if (rc < 0) return rc;
     return heist_scope_is_cancelled(s) ? -ECANCELED : 0;
 }

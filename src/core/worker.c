@@ -191,6 +191,7 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor)
         hi_worker *victim = heist_load_acquire(&rt->victims[at]); /* V1: it. */
         uintptr_t item = hi_deque_oldest(&victim->deque);
         if (crowded && (!item || hi_ticket_is_frame(item))) continue;
+        if (w->guest && item && !hi_ticket_is_frame(item)) continue;
         hi_steal got = hi_deque_steal(&victim->deque, &item);
         if (got == HI_STEAL_TAKEN) {
             p.found = from_item(item, cursor);
@@ -265,6 +266,9 @@ static work local(hi_worker *w, heist_frame *cursor)
 {
     work got = from_inbox(w);
     if (got.kind != WORK_NONE) return got;
+    /* relaxed: own-field */
+    if (w->finishing && heist_load_relaxed(&w->put_aside) == 1)
+        return (work){WORK_STRAND, w->native};
     if (++w->tick % INJECTOR_TICK == 0) {
         expire(w);
         got = from_injector(w);
@@ -285,6 +289,7 @@ static work search(hi_worker *w, heist_frame *cursor)
     const heist_runtime *rt = w->rt;
     int64_t spin = rt->spin;
     bool may = w->guest || hi_sleep_search(w) || w->called;
+    if (w->finishing) may = false;
     if (hi_worker_is_crowded(w->rt)) spin = 0;
     w->called = false;
     int64_t until = may && spin ? hi_clock() + spin : 0;
@@ -447,6 +452,15 @@ void hi_worker_suspend(hi_worker *w, hi_strand *s)
     }
     heist_store_release(&w->strand, s); /* W2: its frames are as they were. */
     hi_count(&w->put_aside, (uint64_t)-1);
+}
+
+void hi_worker_finish(hi_worker *g)
+{
+    /* relaxed: own-field */
+    if (!heist_load_relaxed(&g->put_aside)) return;
+    g->finishing = true;
+    hi_worker_suspend(g, g->native);
+    g->finishing = false;
 }
 
 void hi_strand_resume(hi_strand *s)

@@ -52,8 +52,9 @@ typedef struct hi_worker {
     uint32_t generation;      /* of the process it lives in */
     bool guest;
     bool searching;
-    bool called; /* woken for work: may search whatever the others do */
-    bool pinned; /* to its home, for the time it sleeps */
+    bool called;    /* woken for work: may search whatever the others do */
+    bool finishing; /* guest: its root has ended */
+    bool pinned;    /* to its home, for the time it sleeps */
     uint32_t tick;
     hi_random random;
     int64_t watch;       /* how long it keeps watch before it looks */
@@ -114,6 +115,10 @@ void hi_worker_main(void *worker);
  * returns when somebody has called hi_strand_resume for it.
  */
 void hi_worker_suspend(hi_worker *w, hi_strand *s);
+
+/* Guest, at the end of its region: strands that were put aside while it helped
+ * others belong to this thread, and are finished before it leaves. */
+void hi_worker_finish(hi_worker *g);
 
 /* Lets a suspended strand go on.  Any thread, once per suspension. */
 void hi_strand_resume(hi_strand *s);

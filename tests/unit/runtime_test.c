@@ -416,12 +416,21 @@ static void count_free(void *user, void *p, size_t bytes)
     free(p);
 }
 
+static int lines;
+
+static void on_log(void *user, const char *message)
+{
+    CHECK(user == &started && strncmp(message, "heist: ", 7) == 0);
+    if (strstr(message, "3 workers")) lines++;
+}
+
 TEST(hooks_and_allocator_are_used_and_balanced)
 {
     heist_runtime *rt = NULL;
     heist_config config = {.workers = 3,
                            .on_worker_start = on_start,
                            .on_worker_stop = on_stop,
+                           .log = on_log,
                            .user = &started,
                            .allocator = {count_alloc, count_free, NULL}};
     CHECK_EQ(heist_start(&rt, &config), 0);
@@ -433,6 +442,7 @@ TEST(hooks_and_allocator_are_used_and_balanced)
     CHECK_EQ(heist_load_relaxed(&outstanding), 0);
     CHECK_EQ(heist_load_relaxed(&started), 3);
     CHECK_EQ(heist_load_relaxed(&stopped), 3);
+    CHECK_EQ(lines, 1);
 }
 
 TEST(statistics_add_up)

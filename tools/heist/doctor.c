@@ -287,8 +287,8 @@ static int examine(void)
     thp_line();
     overcommit_line();
     limit_line("address space", RLIMIT_AS, 1024 * 1024, " MiB (RLIMIT_AS)",
-               "stacks reserve address space, 8 MiB each unless stack_bytes "
-               "says less; see `ulimit -v`");
+               "each worker reserves 128 MiB of address space, not of memory, "
+               "in slabs of a gigabyte if they can be had; see `ulimit -v`");
     limit_line("threads", RLIMIT_NPROC, 1, " (RLIMIT_NPROC)", NULL);
     return CLI_OK;
 }
