@@ -444,6 +444,8 @@ HI_HOT int hi_guest_enter(heist_runtime *rt, hi_worker **out)
         rc = guest_sit(rt, &g);
         if (rc < 0) return rc;
     }
+    __builtin_prefetch(&g->native->hot, 1);
+    __builtin_prefetch(&g->strand, 1);
     hi_visit_begin(rt);
     g->inside++;
     *out = g;
