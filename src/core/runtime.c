@@ -215,7 +215,7 @@ static void log_start(heist_runtime *rt)
     snprintf(line, sizeof line, "heist: started, %u worker%s", rt->workers,
              rt->workers == 1 ? "" : "s");
     hi_log(rt, line);
-    if (!rt->rescue)
+    if (!heist_load_relaxed(&rt->rescue)) /* relaxed: init */
         hi_log(rt, "heist: no membarrier here, so frames behind a long leaf "
                    "wait for their owner");
 }
@@ -244,7 +244,7 @@ int heist_start(heist_runtime **out, const heist_config *config)
     rt->config = c;
     rt->workers = c.workers;
     rt->spin = spin_of(c.idle);
-    rt->rescue = hi_barrier_init();
+    heist_init(&rt->rescue, hi_barrier_init());
     heist_init(&rt->generation, generation());
     rc = pool_create(rt);
     if (rc < 0) goto fail;
@@ -273,7 +273,7 @@ static bool revive(heist_runtime *rt)
         heist_init(&rt->lock.word, 0);
         heist_init(&rt->visitors, 0);
         heist_init(&rt->waiting, 0);
-        rt->rescue = hi_barrier_init();
+        heist_init(&rt->rescue, hi_barrier_init());
         if (!rt->parents) rt->parents = rt->pool;
         ok = pool_create(rt) == 0;
         if (ok && threads_start(rt) < 0) {

@@ -36,7 +36,7 @@ struct heist_runtime {
     HEIST_ATOMIC(uint64_t) visitors;   /* foreign threads: inside, leaving */
     hi_sleep sleep;
     unsigned workers;
-    bool rescue; /* hi_barrier_all works here */
+    HEIST_ATOMIC(uint32_t) rescue; /* hi_barrier_all works here */
 
     heist_config config HEIST_ALIGNED(HEIST_LINE);
     int64_t spin; /* how long a search lasts */

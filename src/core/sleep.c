@@ -178,6 +178,8 @@ static int64_t watch_until(hi_worker *w)
     w->watch_idle = idle ? w->watch_idle + 1 : 0;
     heist_store_relaxed(&s->forked, 0); /* relaxed: hint */
     if (w->guest || w->watch_idle > WATCH_IDLE_TIMES) return HEIST_FOREVER;
+    /* relaxed: hint (without the barrier he could do nothing) */
+    if (!heist_load_relaxed(&w->rt->rescue)) return HEIST_FOREVER;
     /* relaxed: hint */
     if (!heist_cas_relaxed(&s->watchman, &nobody, w->index + 1))
         return HEIST_FOREVER;

@@ -221,7 +221,9 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor)
 static work rescue_pass(hi_worker *w, heist_frame *cursor)
 {
     heist_runtime *rt = w->rt;
-    if (!rt->rescue || hi_worker_is_crowded(rt)) return (work){WORK_NONE, NULL};
+    /* relaxed: hint */
+    if (!heist_load_relaxed(&rt->rescue) || hi_worker_is_crowded(rt))
+        return (work){WORK_NONE, NULL};
     uint32_t n = heist_load_acquire(&rt->victim_count); /* V1: all of them. */
     for (uint32_t i = 0; i < n; i++) {
         hi_worker *victim = heist_load_acquire(&rt->victims[i]); /* V1: it. */
