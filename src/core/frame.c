@@ -68,8 +68,9 @@ void hi_strand_expose_all(hi_worker *w, hi_strand *s)
     hi_lock_take(&s->lock);
     while (hi_strand_has_private(s) && hi_frame_expose(w, s))
         ;
+    if (s->started == 0) s->started = HI_UNTIMED; /* not fresh any more */
     /* relaxed: under-lock (all joins of s come to the slow path) */
-    heist_store_relaxed(&s->hot.line, (heist_frame *)UINTPTR_MAX);
+    heist_store_relaxed(&s->hot.line, HI_LINE_RAISED);
     hi_lock_give(&s->lock);
     hi_sleep_post_frames(w->rt);
 }
@@ -108,7 +109,7 @@ void hi_strand_call(hi_strand *s)
     heist_store_relaxed(&s->hungry, 1);                   /* relaxed: hint */
     heist_store_relaxed(&s->hot.limit, (heist_frame *)0); /* relaxed: hint */
     /* relaxed: hint (raising it is always safe; the owner lowers it) */
-    heist_store_relaxed(&s->hot.line, (heist_frame *)UINTPTR_MAX);
+    heist_store_relaxed(&s->hot.line, HI_LINE_RAISED);
 }
 
 bool hi_strand_has_private(const hi_strand *s)
@@ -122,7 +123,7 @@ heist_frame *hi_frame_rescue(hi_strand *s, heist_frame *cursor)
     if (!hi_strand_has_private(s) || !hi_lock_try(&s->lock)) return NULL;
     heist_frame *f = heist_load_relaxed(&s->split); /* relaxed: under-lock */
     /* F2: first the line, so that a join of f comes to the lock. */
-    heist_store_relaxed(&s->hot.line, (heist_frame *)UINTPTR_MAX);
+    heist_store_relaxed(&s->hot.line, HI_LINE_RAISED);
     hi_barrier_all();
     /* F1: arguments of an open frame.  F2: closed if join was faster. */
     heist_frame_fn *fn = heist_load_acquire(&f->fn);

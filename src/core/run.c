@@ -30,10 +30,10 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
 }
 
 /*
- * After a region, while its lines are warm: makes the strand ready for the next
+ * After a region that has looked around: makes the strand ready for the next
  * one, and remembers whether this root is worth an early wake-up.
  */
-static HI_HOT void guest_clean(hi_worker *g, hi_strand *s)
+static __attribute__((noinline)) void guest_clean(hi_worker *g, hi_strand *s)
 {
     bool is_long = false;
     if (s->looked) {
@@ -49,20 +49,19 @@ static HI_HOT void guest_clean(hi_worker *g, hi_strand *s)
 }
 
 /* As a guest: on the thread's own stack, with the guest's frames. */
-static HI_HOT void guest_run(hi_worker *g, heist_root_fn *fn, void *arg)
+static inline void guest_run(hi_worker *g, heist_root_fn *fn, void *arg)
 {
     hi_strand *s = g->native;
-    /* After an idle gap these are far away: fetch them side by side. */
-    __builtin_prefetch(&s->started, 1);
-    __builtin_prefetch(s->base, 1);
-    __builtin_prefetch(s->base + 1, 1);
-    __builtin_prefetch(s->base + 2, 1);
     g->root = fn;
     heist_store_release(&g->strand, s); /* W2: an empty strand. */
-    fn((heist_ctx){&s->hot, s->base}, arg);
-    hi_worker_finish(g);
+    fn((heist_ctx){&s->hot, hi_strand_base(s)}, arg);
+    /* relaxed: own-field */
+    if (HEIST_UNLIKELY(heist_load_relaxed(&g->put_aside))) hi_worker_finish(g);
     heist_store_release(&g->strand, (hi_strand *)NULL); /* W2: none to see. */
-    guest_clean(g, s);
+    if (HEIST_LIKELY(hi_strand_is_fresh(s)))
+        s->skip = HI_SKIP_FIRST;
+    else
+        guest_clean(g, s);
 }
 
 /* Without a runtime: the same calls, and nobody to share the work with. */
@@ -107,18 +106,67 @@ static int send_in(heist_runtime *rt, heist_root_fn *fn, void *arg)
     return rc < 0 ? rc : heist_latch_wait(&done, HEIST_FOREVER);
 }
 
-HI_HOT int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
+enum {
+    SEATED = 1 /* not done yet, but the thread has a seat now */
+};
+
+/* The thread has no seat in rt: gives it one, or runs fn in another way. */
+static __attribute__((noinline)) int
+arrive(heist_runtime *rt, heist_root_fn *fn, void *arg, hi_worker **out)
 {
     bool any = rt == NULL;
     hi_worker *w = hi_worker_self();
     if (w && w->rt && (any || w->rt == rt)) return hi_worker_run(w, fn, arg);
     rt = hi_runtime_get(rt);
     if (!rt) return w ? hi_worker_run(w, fn, arg) : serial_run(fn, arg);
-    hi_worker *g;
-    int rc = hi_guest_enter(rt, &g);
+    int rc = hi_guest_sit(rt, out);
     if (rc == -EUSERS) return send_in(rt, fn, arg);
-    if (rc < 0) return rc;
-    guest_run(g, fn, arg);
-    hi_guest_leave(g);
-    return 0;
+    return rc < 0 ? rc : SEATED;
+}
+
+/* False: the runtime is stopping. */
+static inline bool enter(heist_runtime *rt, hi_worker *g, heist_root_fn *fn)
+{
+    hi_visit_begin(rt);
+    g->inside = true;
+    heist_add_relaxed(&rt->sleep.awake, 1); /* relaxed: hint */
+    /* relaxed: hint */
+    if (HEIST_UNLIKELY(!heist_load_relaxed(&rt->sleep.forked)))
+        heist_store_relaxed(&rt->sleep.forked, 1); /* relaxed: hint */
+    /* Worth waking somebody at once, or nobody would find hidden frames. */
+    if (HEIST_UNLIKELY(
+            fn == g->long_root || g->eager ||
+            !heist_load_relaxed(&rt->sleep.watched))) /* relaxed: hint */
+        hi_strand_look_first(g->native);
+    return HEIST_LIKELY(hi_runtime_is(rt, HI_RUNNING));
+}
+
+static inline void leave(heist_runtime *rt, hi_worker *g)
+{
+    g->inside = false;
+    if (HEIST_UNLIKELY(g->stranger)) hi_guest_stand(g);
+    hi_sleep_leave(rt);
+    hi_visit_end(rt);
+}
+
+HI_HOT int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
+{
+    __builtin_prefetch(rt, 1); /* far away after an idle gap, as all is */
+    hi_worker *g = hi_self_get();
+    heist_runtime *in =
+        rt ? rt : heist_load_acquire(&hi_standard); /* G2: it runs. */
+    /* G3: a thread that was here before; in the child of a fork() none was. */
+    if (HEIST_UNLIKELY(!g || !g->guest || g->inside ||
+                       heist_load_acquire(&g->seat) != in || !in)) {
+        int rc = arrive(rt, fn, arg, &g);
+        if (rc != SEATED) return rc;
+    }
+    in = g->rt;
+    __builtin_prefetch(&g->native->hot, 1);
+    for (int i = 0; i < 3; i++)
+        __builtin_prefetch(hi_strand_base(g->native) + i, 1);
+    bool running = enter(in, g, fn);
+    if (HEIST_LIKELY(running)) guest_run(g, fn, arg);
+    leave(in, g);
+    return running ? 0 : -ESHUTDOWN;
 }

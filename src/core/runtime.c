@@ -43,11 +43,12 @@ enum {
 
 static struct {
     hi_lock lock;
-    HEIST_ATOMIC(heist_runtime *) standard;
     HEIST_ATOMIC(uint32_t) generation; /* counts fork() */
     HEIST_ATOMIC(uint32_t) prepared;
     hi_worker *free_guests;
 } home;
+
+hi_runtime_cell hi_standard;
 
 heist_time heist_now(void)
 {
@@ -298,14 +299,14 @@ static heist_runtime *start_standard(void)
     if (heist_start(&fresh, &c) < 0) return NULL;
     heist_runtime *none = NULL;
     /* G2: a runtime that runs. */
-    if (heist_cas_acq_rel(&home.standard, &none, fresh)) return fresh;
-    heist_stop(fresh, HEIST_FOREVER);          /* somebody else was faster */
-    return heist_load_acquire(&home.standard); /* G2: his. */
+    if (heist_cas_acq_rel(&hi_standard, &none, fresh)) return fresh;
+    heist_stop(fresh, HEIST_FOREVER);        /* somebody else was faster */
+    return heist_load_acquire(&hi_standard); /* G2: his. */
 }
 
 HI_HOT heist_runtime *hi_runtime_get(heist_runtime *rt)
 {
-    if (!rt) rt = heist_load_acquire(&home.standard); /* G2: it runs. */
+    if (!rt) rt = heist_load_acquire(&hi_standard); /* G2: it runs. */
     if (!rt) return start_standard();
     /* G1: its pool is this process's. */
     if (HEIST_LIKELY(heist_load_acquire(&rt->generation) == generation()))
@@ -326,29 +327,6 @@ static void thread_ends(void *unused)
     g->next_guest = home.free_guests;
     home.free_guests = g;
     hi_lock_give(&home.lock);
-}
-
-enum {
-    LEAVING = 32 /* the upper half of visitors counts who is about to be gone */
-};
-
-HI_HOT void hi_visit_begin(heist_runtime *rt)
-{
-    heist_add_acq_rel(&rt->visitors, 1); /* S5: seen before the phase. */
-    heist_fence_seq_cst();               /* S5: counted, now look. */
-}
-
-/*
- * A visitor that is not inside any more must still tell a stopper that waits
- * for it, and so is counted until it has.
- */
-HI_HOT void hi_visit_end(heist_runtime *rt)
-{
-    const uint64_t leaving = UINT64_C(1) << LEAVING;
-    heist_add_acq_rel(&rt->visitors, leaving - 1); /* S5: not inside. */
-    heist_fence_seq_cst();                         /* S5: who waits for it? */
-    if (!hi_runtime_is(rt, HI_RUNNING)) hi_runtime_maybe_quiet(rt);
-    heist_sub_acq_rel(&rt->visitors, leaving); /* S5: gone. */
 }
 
 static hi_worker *guest_create(void)
@@ -396,6 +374,7 @@ static bool take_seat(heist_runtime *rt, hi_worker *g)
     if (room) {
         g->rt = rt;
         g->index = n;
+        g->eager = rt->config.exposure == HEIST_EAGER;
         hi_random_seed(&g->random, rt->config.seed, n);
         heist_store_release(&g->seat, rt);             /* G3: it sits here. */
         heist_store_release(&rt->victims[n], g);       /* V1: its fields. */
@@ -413,13 +392,29 @@ static void guest_release(hi_worker *g)
     hi_lock_give(&home.lock);
 }
 
-/* The calling thread sits in no seat of rt yet. */
-static int guest_sit(heist_runtime *rt, hi_worker **out)
+/* The calling thread is a guest whose runtime has stopped. */
+static bool lost_its_seat(const hi_worker *g)
+{
+    return g && g->guest && !g->inside &&
+           !heist_load_acquire(&g->seat); /* G3: nobody looks at it. */
+}
+
+static hi_worker *guest_find(heist_runtime *rt)
 {
     hi_lock_take(&home.lock);
     hi_worker *g = guest_from_list(rt);
     hi_lock_give(&home.lock);
-    if (!g) g = guest_create();
+    return g ? g : guest_create();
+}
+
+int hi_guest_sit(heist_runtime *rt, hi_worker **out)
+{
+    hi_worker *self = hi_self_get();
+    if (lost_its_seat(self)) {
+        *out = self;
+        return take_seat(rt, self) ? 0 : -EUSERS;
+    }
+    hi_worker *g = guest_find(rt);
     if (!g) return -ENOMEM;
     /* G3: nobody else moves it while it is ours. */
     if (heist_load_acquire(&g->seat) != rt && !take_seat(rt, g)) {
@@ -427,46 +422,19 @@ static int guest_sit(heist_runtime *rt, hi_worker **out)
         return -EUSERS;
     }
     hi_context_adopt(&g->native->context); /* this thread's stack now */
-    hi_worker *before = hi_self_get();
-    g->before = before;
+    g->before = self;
+    g->stranger = self != NULL;
     hi_self_set(g);
-    if (!before) hi_thread_at_exit(thread_ends, g);
+    if (!self) hi_thread_at_exit(thread_ends, g);
     *out = g;
     return 0;
 }
 
-HI_HOT int hi_guest_enter(heist_runtime *rt, hi_worker **out)
+void hi_guest_stand(hi_worker *g)
 {
-    hi_worker *g = hi_self_get();
-    int rc = 0;
-    /* G3: a seat of a runtime that has stopped is none. */
-    if (!g || !g->guest || g->inside || heist_load_acquire(&g->seat) != rt) {
-        rc = guest_sit(rt, &g);
-        if (rc < 0) return rc;
-    }
-    __builtin_prefetch(&g->native->hot, 1);
-    __builtin_prefetch(&g->strand, 1);
-    hi_visit_begin(rt);
-    g->inside++;
-    *out = g;
-    heist_add_relaxed(&rt->sleep.awake, 1); /* relaxed: hint */
-    if (hi_runtime_is(rt, HI_RUNNING)) return 0;
-    hi_guest_leave(g);
-    return -ESHUTDOWN;
-}
-
-HI_HOT void hi_guest_leave(hi_worker *g)
-{
-    heist_runtime *rt = g->rt;
-    g->inside--;
-    if (g->before) {
-        hi_self_set(g->before);
-        g->before = NULL;
-        guest_release(g);
-    }
-    hi_sleep_leave(rt);
-    if (!hi_deque_is_empty(&g->deque)) hi_sleep_post(rt);
-    hi_visit_end(rt);
+    hi_self_set(g->before);
+    g->stranger = false;
+    guest_release(g);
 }
 
 /* --- stop ---------------------------------------------------------------------- */
@@ -538,7 +506,7 @@ static void unseat_guests(heist_runtime *rt)
 int heist_stop(heist_runtime *rt, heist_time deadline)
 {
     bool standard = rt == NULL;
-    if (standard) rt = heist_load_acquire(&home.standard); /* G2: it runs. */
+    if (standard) rt = heist_load_acquire(&hi_standard); /* G2: it runs. */
     if (!rt) return 0;
     if (hi_worker_self() && hi_worker_self()->rt == rt) return -EDEADLK;
     rt = hi_runtime_get(rt);
@@ -550,7 +518,7 @@ int heist_stop(heist_runtime *rt, heist_time deadline)
     if (rc < 0) return rc;
     heist_runtime *self = rt;
     /* G2: the next use starts another one. */
-    if (standard && !heist_cas_acq_rel(&home.standard, &self, NULL)) return 0;
+    if (standard && !heist_cas_acq_rel(&hi_standard, &self, NULL)) return 0;
     threads_end(rt, rt->workers);
     while (heist_load_acquire(&rt->visitors)) /* S5: all gone. */
         hi_thread_yield();

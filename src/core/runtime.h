@@ -9,7 +9,8 @@
 #include <heist/runtime.h>
 
 enum {
-    HI_GUESTS_MAX = 1024,  /* foreign threads with a seat, until they end */
+    HI_GUESTS_MAX = 1024, /* foreign threads with a seat, until they end */
+    HI_LEAVING = 32,      /* visitors: above that bit who is about to be gone */
     HI_REGION_LONG = 60000 /* ns from which a region profits from waking */
 };
 
@@ -55,6 +56,13 @@ struct heist_runtime {
  * after a fork().  NULL if it cannot be had. */
 heist_runtime *hi_runtime_get(heist_runtime *rt);
 
+/* The one that runs, or NULL. */
+typedef HEIST_ATOMIC(heist_runtime *) hi_runtime_cell;
+extern hi_runtime_cell hi_standard;
+
+/* A worker has become idle, or a guest has left: look whether all is done. */
+void hi_runtime_maybe_quiet(heist_runtime *rt);
+
 static inline bool hi_runtime_is(heist_runtime *rt, hi_phase phase)
 {
     /* S6: a phase, once seen, is the phase for what follows. */
@@ -65,16 +73,40 @@ static inline bool hi_runtime_is(heist_runtime *rt, hi_phase phase)
  * A foreign thread is about to touch rt, or what is in it: until the visit ends
  * rt will not be stopped.  After the end the thread does not touch rt.
  */
-void hi_visit_begin(heist_runtime *rt);
-void hi_visit_end(heist_runtime *rt);
+static inline void hi_visit_begin(heist_runtime *rt)
+{
+    heist_add_acq_rel(&rt->visitors, 1); /* S5: seen before the phase. */
+    heist_fence_seq_cst();               /* S5: counted, now look. */
+}
 
-/* Makes the calling thread a guest of rt.  -ENOMEM; -EUSERS: no seat is left;
- * -ESHUTDOWN. */
-int hi_guest_enter(heist_runtime *rt, hi_worker **out);
-void hi_guest_leave(hi_worker *g);
+/*
+ * A visitor that is not inside any more must still tell a stopper that waits
+ * for it, and so is counted until it has.
+ */
+static inline void hi_visit_end(heist_runtime *rt)
+{
+    const uint64_t leaving = UINT64_C(1) << HI_LEAVING;
+    heist_add_acq_rel(&rt->visitors, leaving - 1); /* S5: not inside. */
+    heist_fence_seq_cst();                         /* S5: who waits for it? */
+    if (HEIST_UNLIKELY(!hi_runtime_is(rt, HI_RUNNING)))
+        hi_runtime_maybe_quiet(rt);
+    heist_sub_acq_rel(&rt->visitors, leaving); /* S5: gone. */
+}
 
-/* A worker has become idle, or a guest has left: look whether all is done. */
-void hi_runtime_maybe_quiet(heist_runtime *rt);
+/* A guest stops working. */
+static inline void hi_sleep_leave(heist_runtime *rt)
+{
+    /* relaxed: hint */
+    uint32_t before = heist_sub_relaxed(&rt->sleep.awake, 1);
+    if (HEIST_UNLIKELY(before >= rt->workers && before > 1))
+        hi_sleep_make_room(rt);
+}
+
+/* Gives the calling thread a seat in rt.  -ENOMEM; -EUSERS: none is left. */
+int hi_guest_sit(heist_runtime *rt, hi_worker **out);
+
+/* Guest of one runtime, entered by a worker of another: back to that one. */
+void hi_guest_stand(hi_worker *g);
 
 void hi_log(heist_runtime *rt, const char *message);
 

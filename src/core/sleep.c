@@ -269,12 +269,9 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
     return HI_WAKE_WATCH;
 }
 
-HI_HOT void hi_sleep_leave(heist_runtime *rt)
+void hi_sleep_make_room(heist_runtime *rt)
 {
-    /* relaxed: hint */
-    uint32_t before = heist_sub_relaxed(&rt->sleep.awake, 1);
-    if (before >= rt->workers && before > 1 && hi_worker_visible_work(rt))
-        wake_one(rt);
+    if (hi_worker_visible_work(rt)) wake_one(rt);
 }
 
 void hi_sleep_wake(hi_worker *w)

@@ -44,9 +44,8 @@ typedef enum hi_wake {
 /* Sleeps until woken, until the deadline, or until the watch is over. */
 hi_wake hi_sleep_park(hi_worker *w, int64_t deadline);
 
-/* A guest stops working: if that makes room for a worker and there is work for
- * him, wakes one. */
-void hi_sleep_leave(heist_runtime *rt);
+/* There is room for a worker: if there is work for him, wakes one. */
+void hi_sleep_make_room(heist_runtime *rt);
 
 /* After posting to w's inbox: wakes w if it is asleep. */
 void hi_sleep_wake(hi_worker *w);

@@ -97,10 +97,7 @@ hi_strand *hi_strand_create(size_t stack_bytes)
 {
     stack_bytes = pages(stack_bytes);
     hi_strand *s = pool_take(stack_bytes != 0, stack_bytes);
-    if (s) {
-        s->step = 0; /* reset for sure */
-        return s;
-    }
+    if (s) return s;
     char *unit = unit_reserve();
     if (!unit) return NULL;
     size_t frames = unit_commit(unit, stack_bytes);
@@ -109,7 +106,7 @@ hi_strand *hi_strand_create(size_t stack_bytes)
         return NULL;
     }
     s = (hi_strand *)(void *)(unit + HI_STRAND_SPAN / 2);
-    s->base = (heist_frame *)(s + 1);
+    s->base = hi_strand_base(s);
     s->committed = (heist_frame *)(void *)((char *)s + frames);
     s->message.kind = HI_MESSAGE_STRAND;
     s->stack = stack_bytes ? (char *)s - stack_bytes : NULL;
@@ -147,9 +144,8 @@ bool hi_strand_grow(hi_strand *s, const heist_frame *f)
     return true;
 }
 
-HI_HOT void hi_strand_reset(hi_strand *s, bool fresh)
+void hi_strand_reset(hi_strand *s, bool fresh)
 {
-    if (fresh && s->started == 0 && s->step) return; /* nothing was forked */
     /* A rescuer that looked at what ran last may still be at it. */
     hi_lock_take(&s->lock);
     heist_store_relaxed(&s->split, s->base); /* relaxed: under-lock */
@@ -157,13 +153,14 @@ HI_HOT void hi_strand_reset(hi_strand *s, bool fresh)
     s->mark = s->base;
     s->started = fresh ? 0 : 1;
     s->looked = s->boundary = s->woke = s->patience = 0;
-    s->skip = 0;
+    s->skip = fresh ? HI_SKIP_FIRST : 0;
     s->reach = 0;
     s->nested = 0;
-    s->step = 8;
+    s->step = HI_STEP_FIRST;
     /* relaxed: hint */
-    heist_store_relaxed(&s->hot.limit, s->base + (fresh ? 0 : s->step));
-    heist_store_relaxed(&s->hot.line, s->base); /* relaxed: under-lock */
+    heist_store_relaxed(&s->hot.limit, s->base + HI_STEP_FIRST);
+    /* relaxed: under-lock */
+    heist_store_relaxed(&s->hot.line, s->base + (fresh ? HI_REACH_FIRST : 0));
     hi_lock_give(&s->lock);
 }
 

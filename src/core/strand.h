@@ -39,8 +39,16 @@ enum {
     /* Address space of one strand, and its alignment. */
     HI_STRAND_SPAN = 128 << 20,
     /* Bytes of frames usable at first where memory is counted when promised. */
-    HI_STRAND_COMMIT = 64 << 10
+    HI_STRAND_COMMIT = 64 << 10,
+    /* A fresh strand looks at forks this deep and at joins this near the root,
+     * but for the first joins: small regions end there. */
+    HI_STEP_FIRST = 8,
+    HI_REACH_FIRST = 6,
+    HI_SKIP_FIRST = 8
 };
+
+/* The line when the next join has to take the lock, whatever its frame. */
+#define HI_LINE_RAISED ((heist_frame *)UINTPTR_MAX)
 
 /* What is posted to a worker's inbox. */
 typedef enum hi_message_kind {
@@ -59,17 +67,17 @@ typedef struct hi_strand {
     hi_lock lock;
     HEIST_ATOMIC(heist_frame *) split;
     HEIST_ATOMIC(heist_frame *) waiting; /* for this frame's thief; or NULL */
+    int64_t started; /* first look of this region; 0: none yet */
+    unsigned skip;   /* joins that need not look, at first */
 
     HEIST_ATOMIC(struct hi_worker *) worker HEIST_ALIGNED(HEIST_LINE);
     heist_frame *base;
     heist_frame *committed; /* first slot that is not usable */
     heist_frame *mark;      /* HEIST_QUANTUM: frames below are a quantum old */
-    int64_t started;        /* first look of this region; 0: none yet */
     int64_t looked;         /* last look */
     int64_t boundary;       /* HEIST_QUANTUM: the last one */
     int64_t woke;           /* last time it woke somebody */
     int64_t patience;       /* how long until it may wake the next one */
-    unsigned skip;          /* joins that need not look, at first */
     ptrdiff_t reach;        /* line - frame at the next look */
     ptrdiff_t step;         /* limit - frame at the next look */
     unsigned nested;        /* leapfrogged frames on its stack */
@@ -93,6 +101,12 @@ static inline heist_frame *hi_strand_end(const hi_strand *s)
     return (heist_frame *)((uintptr_t)s + HI_STRAND_SPAN / 2);
 }
 
+/* The first frame. */
+static inline heist_frame *hi_strand_base(const hi_strand *s)
+{
+    return (heist_frame *)(s + 1);
+}
+
 static inline hi_strand *hi_strand_from(heist_strand *s)
 {
     return heist_container(s, hi_strand, hot);
@@ -106,9 +120,24 @@ void hi_strand_destroy(hi_strand *s);
 /* Makes slots up to and including f usable.  False: no memory. */
 bool hi_strand_grow(hi_strand *s, const heist_frame *f);
 
-/* Ready for the next task (`fresh`: its first fork will look around) or for a
- * stolen frame. */
+/* Ready for the next region (`fresh`) or for a stolen frame. */
 void hi_strand_reset(hi_strand *s, bool fresh);
+
+/* Owner, before the region: its first fork shall look around. */
+static inline void hi_strand_look_first(hi_strand *s)
+{
+    heist_store_relaxed(&s->hot.limit, hi_strand_base(s)); /* relaxed: hint */
+}
+
+/* Is it as hi_strand_reset leaves it for a region, but for the joins skipped? */
+static inline bool hi_strand_is_fresh(const hi_strand *s)
+{
+    const heist_frame *base = hi_strand_base(s);
+    heist_frame *limit = heist_load_relaxed(&s->hot.limit); /* relaxed: hint */
+    heist_frame *line = heist_load_relaxed(&s->hot.line);   /* relaxed: hint */
+    return s->started == 0 && limit == base + HI_STEP_FIRST &&
+           line == base + HI_REACH_FIRST;
+}
 
 /* In the child of a fork(): the pool's lock may have been held. */
 void hi_strand_after_fork(void);

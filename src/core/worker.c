@@ -369,6 +369,7 @@ static void loop(void *strand)
         switch (got.kind) {
         case WORK_TASK:
             hi_strand_reset(s, true);
+            hi_strand_look_first(s);
             hi_task_run(w, got.what, s->base);
             break;
         case WORK_FRAME:
@@ -458,8 +459,6 @@ void hi_worker_suspend(hi_worker *w, hi_strand *s)
 
 void hi_worker_finish(hi_worker *g)
 {
-    /* relaxed: own-field */
-    if (!heist_load_relaxed(&g->put_aside)) return;
     g->finishing = true;
     hi_worker_suspend(g, g->native);
     g->finishing = false;

@@ -34,27 +34,33 @@ typedef struct hi_timer hi_timer;
 typedef struct hi_worker {
     hi_deque deque;
     hi_inbox inbox HEIST_ALIGNED(HEIST_LINE);
-    HEIST_ATOMIC(hi_strand *) strand; /* the one that runs; NULL: none */
     hi_futex parker;
     hi_counter *idle_word; /* where its idle bit is */
     uint64_t idle_bit;
     hi_counter idle_own; /* a guest's */
     int home;            /* CPU to sleep on; -1: any */
 
-    heist_runtime *rt HEIST_ALIGNED(HEIST_LINE);
+    /* What a guest's small region touches, on one line. */
+    HEIST_ATOMIC(hi_strand *)
+    strand HEIST_ALIGNED(HEIST_LINE); /* the one that runs; NULL: none */
+    heist_runtime *rt;
     HEIST_ATOMIC(heist_runtime *) seat; /* guest: where it is a victim */
-    struct hi_worker *before; /* guest: who the thread was on entering */
-    hi_strand *native;        /* guest: the strand of its own stack */
-    heist_root_fn *root;      /* guest: what it runs, ... */
+    hi_strand *native;                  /* guest: the strand of its own stack */
+    heist_root_fn *root;                /* guest: what it runs, ... */
     heist_root_fn *long_root; /* ... and what took long the last time */
-    unsigned inside;          /* guest: depth of heist_run */
+    hi_counter put_aside;     /* strands suspended here */
+    bool guest;
+    bool inside;    /* guest: of heist_run */
+    bool stranger;  /* guest: the thread was another worker on entering */
+    bool eager;     /* guest: its first fork looks around */
+    bool finishing; /* guest: its root has ended */
+    bool searching;
+    bool called; /* woken for work: may search whatever the others do */
+    bool pinned; /* to its home, for the time it sleeps */
+
+    struct hi_worker *before; /* guest: who the thread was on entering */
     unsigned index;           /* in the table of victims */
     uint32_t generation;      /* of the process it lives in */
-    bool guest;
-    bool searching;
-    bool called;    /* woken for work: may search whatever the others do */
-    bool finishing; /* guest: its root has ended */
-    bool pinned;    /* to its home, for the time it sleeps */
     uint32_t tick;
     hi_random random;
     int64_t watch;       /* how long it keeps watch before it looks */
@@ -65,7 +71,6 @@ typedef struct hi_worker {
     hi_timer *timers;     /* earliest first */
     hi_task *free_tasks;
     unsigned free_count;
-    hi_counter put_aside; /* strands suspended here */
     hi_counter announced; /* times it went to sleep */
     hi_context thread_context;
     hi_thread thread;

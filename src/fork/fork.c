@@ -28,8 +28,6 @@ enum {
     LOOK_LATE = 20000,       /* ... more is too seldom */
     REACH_MAX = 64,
     REACH_MIN = -4096,
-    REACH_FIRST = 6, /* joins this near the root look, ... */
-    SKIP_FIRST = 8,  /* ... but for the first ones: small regions end there */
     STEP_MIN = 8,
     STEP_MAX = 4096
 };
@@ -145,17 +143,15 @@ static bool is_eager(const hi_worker *w)
 }
 
 /*
- * The first fork of a region.  It wakes somebody at once if the root took long
+ * The first look of a region.  It wakes somebody at once if the root took long
  * the last time, or if after a long idleness nobody keeps watch; else not before
- * the region has shown that it lasts.  A small region ends without having looked
- * at the clock: after an idle gap its page alone costs a tenth of it.
+ * the region has shown that it lasts.
  */
 static bool begin(hi_worker *w, hi_strand *s)
 {
     heist_runtime *rt = w->rt;
     s->started = HI_UNTIMED;
-    s->reach = REACH_FIRST;
-    s->skip = SKIP_FIRST;
+    s->reach = HI_REACH_FIRST;
     if (!heist_load_relaxed(&rt->sleep.forked))    /* relaxed: hint */
         heist_store_relaxed(&rt->sleep.forked, 1); /* relaxed: hint */
     bool expected = w->guest && w->root == w->long_root;
@@ -176,7 +172,8 @@ static bool look(hi_worker *w, hi_strand *s, heist_frame *top)
     if (!w->rt || hi_worker_is_orphan(w)) return false;
     bool first = s->started == 0;
     bool wake = first && begin(w, s);
-    if (first && !wake && !is_eager(w)) return false;
+    /* A small region ends without having looked at the clock. */
+    if (first && !wake && !is_eager(w) && s->skip > 0) return false;
     int64_t now = hi_clock();
     if (s->started == HI_UNTIMED) s->started = s->boundary = s->looked = now;
     pace(s, now);
@@ -210,12 +207,6 @@ HI_HOT heist_frame *heist_fork_slow(heist_strand *hot, heist_frame *f)
 /* The join of a frame that nobody could have taken. */
 static bool join_private(hi_worker *w, hi_strand *s, heist_frame *f)
 {
-    /* relaxed: hint */
-    if (s->skip > 0 && !heist_load_relaxed(&s->hungry)) {
-        s->skip--;
-        hi_lock_give(&s->lock);
-        return true;
-    }
     bool exposed = look(w, s, f);
     set_limit(s, is_eager(w) ? NULL : f + s->step);
     set_line(s, f + s->reach);
@@ -233,9 +224,22 @@ static void close_exposed(hi_strand *s, heist_frame *f)
     hi_lock_give(&s->lock);
 }
 
-HI_HOT bool heist_join_slow(heist_strand *hot, heist_frame *f)
+/*
+ * The first joins of a region need not look.  The line was not raised when f was
+ * closed already: nobody has taken f, or is about to (F2).
+ */
+static bool may_skip(hi_strand *s, const heist_frame *f)
 {
-    hi_strand *s = hi_strand_from(hot);
+    /* relaxed: after-F2 */
+    if (heist_load_relaxed(&s->hot.line) == HI_LINE_RAISED) return false;
+    /* relaxed: own-field (others move it only while the line is raised) */
+    if (s->skip == 0 || f < heist_load_relaxed(&s->split)) return false;
+    s->skip--;
+    return true;
+}
+
+static __attribute__((noinline)) bool join_locked(hi_strand *s, heist_frame *f)
+{
     hi_worker *w = heist_load_relaxed(&s->worker); /* relaxed: own-field */
     hi_lock_take(&s->lock);
     /* relaxed: under-lock */
@@ -251,4 +255,10 @@ HI_HOT bool heist_join_slow(heist_strand *hot, heist_frame *f)
     hi_lock_take(&s->lock);
     close_exposed(s, f);
     return false;
+}
+
+HI_HOT bool heist_join_slow(heist_strand *hot, heist_frame *f)
+{
+    hi_strand *s = hi_strand_from(hot);
+    return may_skip(s, f) || join_locked(s, f);
 }
