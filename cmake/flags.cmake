@@ -12,6 +12,9 @@ if(HEIST_SANITIZE)
   add_compile_options(-fsanitize=${sanitizers} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${sanitizers})
+  if(HEIST_TSAN_NO_SYNC)
+    add_compile_definitions(HEIST_TSAN_NO_SYNC)
+  endif()
 endif()
 
 function(heist_flags target)

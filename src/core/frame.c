@@ -202,7 +202,7 @@ void hi_frame_settle(hi_worker *w, hi_strand *s, heist_frame *f)
             spins = 0;
         } else if (++spins < SETTLE_SPINS) {
             hi_cpu_relax();
-        } else if (hi_worker_is_orphan(w)) {
+        } else if (w->orphan) {
             hi_die(__FILE__, __LINE__,
                    "fork() inside a task: the child joined what a worker of "
                    "the parent had taken");

@@ -144,6 +144,7 @@ static inline bool enter(heist_runtime *rt, hi_worker *g, heist_root_fn *fn)
 static inline void leave(heist_runtime *rt, hi_worker *g)
 {
     g->inside = false;
+    if (HEIST_UNLIKELY(g->orphan)) return; /* fork() in fn */
     if (HEIST_UNLIKELY(g->stranger)) hi_guest_stand(g);
     hi_sleep_leave(rt);
     hi_visit_end(rt);

@@ -77,16 +77,18 @@ static uint32_t generation(void)
 /* In the child: the only thread, which is no worker and no guest any more. */
 static void child(void)
 {
+    for (hi_worker *w = hi_self_get(); w; w = w->before) {
+        w->orphan = true;
+        hi_strand *s = heist_load_relaxed(&w->strand); /* relaxed: init */
+        /* A thief of the parent may have held their locks. */
+        for (; s; s = heist_load_relaxed(&s->outer)) /* relaxed: init */
+            heist_init(&s->lock.word, 0);
+    }
     heist_init(&home.lock.word, 0);
     home.free_guests = NULL;
     heist_add_relaxed(&home.generation, 1); /* relaxed: init */
     hi_strand_after_fork();
     hi_self_set(NULL);
-}
-
-bool hi_worker_is_orphan(const hi_worker *w)
-{
-    return w->generation != generation();
 }
 
 /* --- workers ------------------------------------------------------------------- */
@@ -114,7 +116,6 @@ static int pool_create(heist_runtime *rt)
         if (rc < 0) goto fail_workers;
         w->rt = rt;
         w->index = made;
-        w->generation = generation();
         w->idle_word = &rt->sleep.idle[made / 64];
         w->idle_bit = UINT64_C(1) << made % 64;
         w->home = homes ? hi_cpus_nth(made) : -1;
@@ -334,7 +335,6 @@ static hi_worker *guest_create(void)
     hi_worker *g = hi_alloc(NULL, sizeof *g, HEIST_LINE);
     if (!g) return NULL;
     g->guest = true;
-    g->generation = generation();
     g->native = hi_strand_create(0);
     if (g->native && hi_worker_init(g, NULL) == 0) {
         heist_store_relaxed(&g->native->worker, g); /* relaxed: init */
@@ -503,12 +503,20 @@ static void unseat_guests(heist_runtime *rt)
     }
 }
 
+/* Is the caller in a task or region of rt, maybe with others in between? */
+static bool is_inside(const heist_runtime *rt)
+{
+    for (const hi_worker *w = hi_self_get(); w; w = w->before)
+        if (w->rt == rt && (!w->guest || w->inside)) return true;
+    return false;
+}
+
 int heist_stop(heist_runtime *rt, heist_time deadline)
 {
     bool standard = rt == NULL;
     if (standard) rt = heist_load_acquire(&hi_standard); /* G2: it runs. */
     if (!rt) return 0;
-    if (hi_worker_self() && hi_worker_self()->rt == rt) return -EDEADLK;
+    if (is_inside(rt)) return -EDEADLK;
     rt = hi_runtime_get(rt);
     if (!rt) return -ENOMEM;
     uint32_t running = HI_RUNNING;

@@ -116,7 +116,10 @@ static int inject(heist_runtime *rt, hi_task *t, heist_time deadline)
     for (;;) {
         uint32_t room = heist_load_acquire(&rt->room); /* T1: before the try. */
         heist_fence_seq_cst(); /* T1: announced, now try once more. */
-        if (hi_injector_push(&rt->injector, (uintptr_t)t)) break;
+        if (hi_injector_push(&rt->injector, (uintptr_t)t)) {
+            rc = 0; /* also when the deadline has passed: it is in */
+            break;
+        }
         if (rc < 0) break;
         rc = hi_futex_wait(&rt->room, room, deadline);
     }

@@ -263,19 +263,34 @@ bool hi_worker_visible_work(heist_runtime *rt)
 
 /* --- the loop --------------------------------------------------------------- */
 
+/*
+ * Now and then what has waited longest comes first: deadlines, the injector, the
+ * oldest of the own deque.  Strands that wake each other, and tasks that spawn
+ * each other, would keep the worker to themselves for ever.
+ */
+static work in_turn(hi_worker *w, heist_frame *cursor)
+{
+    uintptr_t item;
+    work got = {WORK_NONE, NULL};
+    expire(w);
+    if (w->finishing) return got;
+    if (w->tick % (2 * INJECTOR_TICK) == 0) got = from_injector(w);
+    if (got.kind == WORK_NONE &&
+        hi_deque_steal(&w->deque, &item) == HI_STEAL_TAKEN)
+        got = from_item(item, cursor);
+    return got.kind != WORK_NONE ? got : from_injector(w);
+}
+
 /* What needs no search: own deque and inbox, and now and then the injector. */
 static work local(hi_worker *w, heist_frame *cursor)
 {
-    work got = from_inbox(w);
+    work got = {WORK_NONE, NULL};
+    if (++w->tick % INJECTOR_TICK == 0) got = in_turn(w, cursor);
+    if (got.kind == WORK_NONE) got = from_inbox(w);
     if (got.kind != WORK_NONE) return got;
     /* relaxed: own-field */
     if (w->finishing && heist_load_relaxed(&w->put_aside) == 1)
         return (work){WORK_STRAND, w->native};
-    if (++w->tick % INJECTOR_TICK == 0) {
-        expire(w);
-        got = from_injector(w);
-        if (got.kind != WORK_NONE) return got;
-    }
     got = from_deque(w, cursor);
     return got.kind != WORK_NONE ? got : from_injector(w);
 }
@@ -445,6 +460,7 @@ static hi_strand *wait_in_place(hi_worker *w)
 
 void hi_worker_suspend(hi_worker *w, hi_strand *s)
 {
+    int saved = errno; /* the thread's, and so every strand's of it */
     hi_count(&w->stats.suspended, 1);
     hi_count(&w->put_aside, 1);
     hi_strand *to = loop_strand(w);
@@ -455,10 +471,12 @@ void hi_worker_suspend(hi_worker *w, hi_strand *s)
     }
     heist_store_release(&w->strand, s); /* W2: its frames are as they were. */
     hi_count(&w->put_aside, (uint64_t)-1);
+    errno = saved;
 }
 
 void hi_worker_finish(hi_worker *g)
 {
+    if (g->orphan) return; /* they are the parent's */
     g->finishing = true;
     hi_worker_suspend(g, g->native);
     g->finishing = false;

@@ -56,12 +56,12 @@ typedef struct hi_worker {
     bool finishing; /* guest: its root has ended */
     bool searching;
     bool called; /* woken for work: may search whatever the others do */
-    bool pinned; /* to its home, for the time it sleeps */
+    bool orphan; /* of a process that fork()ed this one */
 
     struct hi_worker *before; /* guest: who the thread was on entering */
     unsigned index;           /* in the table of victims */
-    uint32_t generation;      /* of the process it lives in */
     uint32_t tick;
+    bool pinned; /* to its home, for the time it sleeps */
     hi_random random;
     int64_t watch;       /* how long it keeps watch before it looks */
     unsigned watch_idle; /* watches in a row in which nobody worked */
@@ -104,9 +104,6 @@ void hi_worker_free_spare(hi_worker *w);
 
 /* Makes its first strand, so that its thread can start. */
 int hi_worker_prepare(hi_worker *w);
-
-/* Is it of a process that fork()ed this one? */
-bool hi_worker_is_orphan(const hi_worker *w);
 
 /* Runs fn as a parallel computation in the middle of other code of w.  0 or
  * -ENOMEM. */

@@ -169,7 +169,7 @@ static bool begin(hi_worker *w, hi_strand *s)
  */
 static bool look(hi_worker *w, hi_strand *s, heist_frame *top)
 {
-    if (!w->rt || hi_worker_is_orphan(w)) return false;
+    if (!w->rt || w->orphan) return false;
     bool first = s->started == 0;
     bool wake = first && begin(w, s);
     /* A small region ends without having looked at the clock. */

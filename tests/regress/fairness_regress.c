@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One worker, and work that never ends: everything else has its turn.
+ */
+#include "test.h"
+
+#include <errno.h>
+#include <heist.h>
+#include <sched.h>
+
+static heist_runtime *rt;
+static HEIST_ATOMIC(int) over;
+static HEIST_ATOMIC(long) turns;
+
+static void start(void)
+{
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    heist_store_relaxed(&over, 0);
+    heist_store_relaxed(&turns, 0);
+}
+
+static int end_it(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_store_release(&over, 1);
+    return 0;
+}
+
+static int again(heist_ctx c, void *arg)
+{
+    (void)c;
+    heist_add_relaxed(&turns, 1);
+    if (heist_load_acquire(&over)) return 0;
+    return heist_spawn(rt, again, arg, NULL, HEIST_NOW);
+}
+
+static int again_over_an_old_one(heist_ctx c, void *arg)
+{
+    CHECK_EQ(heist_spawn(rt, end_it, NULL, NULL, HEIST_NOW), 0);
+    return again(c, arg);
+}
+
+TEST(an_old_task_has_its_turn_under_tasks_that_spawn_for_ever)
+{
+    start();
+    CHECK_EQ(heist_spawn(rt, again_over_an_old_one, NULL, NULL, HEIST_FOREVER),
+             0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+static void until_in_full_swing(void)
+{
+    while (heist_load_relaxed(&turns) < 100)
+        sched_yield();
+}
+
+TEST(a_task_from_outside_has_its_turn_under_tasks_that_spawn_for_ever)
+{
+    start();
+    CHECK_EQ(heist_spawn(rt, again, NULL, NULL, HEIST_FOREVER), 0);
+    until_in_full_swing();
+    CHECK_EQ(heist_spawn(rt, end_it, NULL, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* Two tasks that hand a ball to each other: each wait puts one aside and lets
+ * the other go on. */
+static heist_latch ball[2];
+
+static int player(heist_ctx c, void *arg)
+{
+    heist_latch *mine = arg, *other = mine == ball ? ball + 1 : ball;
+    (void)c;
+    for (;;) {
+        CHECK_EQ(heist_latch_wait(mine, HEIST_FOREVER), 0);
+        heist_latch_init(mine, 1); /* nobody arrives before we give it away */
+        bool last = heist_load_acquire(&over);
+        heist_add_relaxed(&turns, 1);
+        heist_latch_arrive(other);
+        if (last) return 0;
+    }
+}
+
+static int wait_a_moment(heist_ctx c, void *arg)
+{
+    heist_latch never;
+    heist_latch_init(&never, 1);
+    heist_time soon = heist_after(HEIST_MILLISECOND);
+    CHECK_EQ(heist_latch_wait(&never, soon), -ETIMEDOUT);
+    return end_it(c, arg);
+}
+
+static void play(heist_task_fn *fn)
+{
+    start();
+    heist_latch_init(&ball[0], 1);
+    heist_latch_init(&ball[1], 1);
+    CHECK_EQ(heist_spawn(rt, player, &ball[0], NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_spawn(rt, player, &ball[1], NULL, HEIST_FOREVER), 0);
+    heist_latch_arrive(&ball[0]);
+    until_in_full_swing();
+    CHECK_EQ(heist_spawn(rt, fn, NULL, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+TEST(a_task_from_outside_has_its_turn_under_strands_that_wake_each_other)
+{
+    play(end_it);
+}
+
+TEST(a_deadline_is_kept_under_strands_that_wake_each_other)
+{
+    play(wait_a_moment);
+}

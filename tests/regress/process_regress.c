@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fork() of the process while the library is at work.  The child has one thread
+ * and none of the workers; whatever the others had in hand, also a lock, it must
+ * not wait for them.
+ */
+#include "../stress/scale.h"
+#include "test.h"
+
+#include <heist.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static heist_runtime *rt;
+static HEIST_ATOMIC(int) over;
+
+static int64_t tree(heist_ctx c, int64_t n);
+
+static void tree_right(heist_ctx c, heist_frame *f)
+{
+    f->result.i = tree(c, f->arg[0].i);
+}
+
+static int64_t tree(heist_ctx c, int64_t n)
+{
+    if (n < 2) return n;
+    heist_frame *right = heist_slot(c);
+    right->arg[0].i = n - 2;
+    int64_t left = tree(heist_fork(c, tree_right), n - 1);
+    if (heist_join(c)) return left + tree(c, n - 2);
+    return left + right->result.i;
+}
+
+static void tree_root(heist_ctx c, void *arg)
+{
+    *(int64_t *)arg = tree(c, 15);
+}
+
+static int tree_task(heist_ctx c, void *arg)
+{
+    (void)arg;
+    return tree(c, 10) == 55 ? 0 : -1;
+}
+
+/* Everything that can be going on at the moment of a fork(). */
+static void *load(void *arg)
+{
+    while (!heist_load_acquire(&over)) {
+        int64_t sum = 0;
+        heist_scope s;
+        heist_scope_open(&s, rt);
+        for (int i = 0; i < 20; i++)
+            heist_scope_spawn(&s, tree_task, NULL);
+        CHECK_EQ(heist_run(rt, tree_root, &sum), 0);
+        CHECK_EQ(sum, 610);
+        CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
+        CHECK_EQ(heist_broadcast(rt, tree_task, NULL), 0);
+    }
+    return arg;
+}
+
+/* Runtimes that come and go: locks of the whole process are taken. */
+static void *come_and_go(void *arg)
+{
+    while (!heist_load_acquire(&over)) {
+        heist_runtime *r = NULL;
+        CHECK_EQ(heist_start(&r, &(heist_config){.workers = 1}), 0);
+        CHECK_EQ(heist_stop(r, HEIST_FOREVER), 0);
+    }
+    return arg;
+}
+
+static void child_works(heist_runtime *r)
+{
+    int64_t sum = 0;
+    heist_scope s;
+    CHECK_EQ(heist_run(r, tree_root, &sum), 0);
+    CHECK_EQ(sum, 610);
+    heist_scope_open(&s, r);
+    for (int i = 0; i < 20; i++)
+        heist_scope_spawn(&s, tree_task, NULL);
+    CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_broadcast(r, tree_task, NULL), 0);
+    CHECK_EQ(heist_stop(r, HEIST_FOREVER), 0);
+}
+
+static void fork_once(void)
+{
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        child_works(rt);
+        child_works(NULL);
+        _exit(0);
+    }
+    int status;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+}
+
+static int fork_task(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    fork_once();
+    return 0;
+}
+
+static bool cannot_fork(void)
+{
+    bool emulated = getenv("HEIST_EMULATED") != NULL;
+    if (emulated) printf("skipped: not under emulation: ");
+    return emulated;
+}
+
+static void under_load(void (*fork_it)(void))
+{
+    pthread_t thread[3];
+    heist_config config = {.workers = 3, .exposure = HEIST_EAGER};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    CHECK_EQ(heist_broadcast(NULL, tree_task, NULL), 0);
+    heist_store_relaxed(&over, 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(pthread_create(&thread[i], NULL, load, NULL), 0);
+    CHECK_EQ(pthread_create(&thread[2], NULL, come_and_go, NULL), 0);
+    for (long i = scaled(200); i > 0; i--)
+        fork_it();
+    heist_store_release(&over, 1);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(pthread_join(thread[i], NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(NULL, HEIST_FOREVER), 0);
+}
+
+TEST(the_child_of_a_fork_under_load_uses_the_library)
+{
+    if (!cannot_fork()) under_load(fork_once);
+}
+
+static void fork_in_a_task(void)
+{
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    CHECK_EQ(heist_spawn(rt, fork_task, NULL, &done, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+}
+
+TEST(the_child_of_a_fork_in_a_task_under_load_uses_the_library)
+{
+    if (!cannot_fork()) under_load(fork_in_a_task);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers around which bitmaps, stacks and depths break.
+ */
+#include "test.h"
+
+#include <heist.h>
+#include <pthread.h>
+
+static heist_runtime *rt;
+static pthread_barrier_t meeting;
+
+/* --- workers around the width of a word ---------------------------------------------- */
+
+static int meet(heist_ctx c, void *arg)
+{
+    HEIST_ATOMIC(int) *met = arg;
+    (void)c;
+    CHECK_EQ(heist_add_relaxed(met + heist_worker_index(), 1), 0);
+    pthread_barrier_wait(&meeting); /* the thread: nobody else runs on it */
+    return 0;
+}
+
+/* From sleep, each of them must be woken, and all of them be awake at once. */
+static void all_meet(unsigned workers)
+{
+    HEIST_ATOMIC(int) *met = calloc(workers, sizeof *met);
+    CHECK(met != NULL);
+    CHECK_EQ(pthread_barrier_init(&meeting, NULL, workers), 0);
+    heist_latch done;
+    heist_latch_init(&done, workers);
+    for (unsigned i = 0; i < workers; i++)
+        CHECK_EQ(heist_spawn(rt, meet, met, &done, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+    for (unsigned i = 0; i < workers; i++)
+        CHECK_EQ(heist_load_relaxed(&met[i]), 1);
+    pthread_barrier_destroy(&meeting);
+    free(met);
+}
+
+TEST(workers_around_the_width_of_a_word_are_all_woken)
+{
+    static const unsigned workers[] = {1, 31, 32, 33, 63, 64, 65, 128, 200};
+    for (size_t i = 0; i < sizeof workers / sizeof *workers; i++) {
+        heist_config config = {.workers = workers[i], .idle = HEIST_ECO};
+        CHECK_EQ(heist_start(&rt, &config), 0);
+        CHECK_EQ(heist_workers(rt), workers[i]);
+        all_meet(workers[i]);
+        all_meet(workers[i]);
+        CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    }
+}
+
+/* --- regions inside regions, with large frames ------------------------------------------- */
+
+enum {
+    LEVELS = 5,
+    WIDTH = 3,
+    LOCALS = 64 << 10
+};
+
+struct level {
+    int64_t depth, leaves;
+};
+
+static void region(heist_ctx c, void *arg);
+
+static void region_right(heist_ctx c, heist_frame *f)
+{
+    struct level below = {f->arg[0].i, 0};
+    (void)c;
+    CHECK_EQ(heist_run(rt, region, &below), 0);
+    f->result.i = below.leaves;
+}
+
+/* A loop in parallel whose body is again one: each level is a region. */
+static void region(heist_ctx c, void *arg)
+{
+    struct level *l = arg;
+    volatile char locals[LOCALS];
+    for (int i = 0; i < LOCALS; i += 1024)
+        locals[i] = (char)l->depth;
+    l->leaves = l->depth == 0;
+    heist_ctx k = c;
+    for (int i = 0; l->depth > 0 && i < WIDTH; i++) {
+        heist_slot(k)->arg[0].i = l->depth - 1;
+        k = heist_fork(k, region_right);
+    }
+    while (k.frame != c.frame)
+        l->leaves += heist_done(&k)->result.i;
+    for (int i = 0; i < LOCALS; i += 1024)
+        CHECK_EQ(locals[i], (char)l->depth);
+}
+
+static int region_task(heist_ctx c, void *arg)
+{
+    region(c, arg);
+    return 0;
+}
+
+TEST(five_regions_inside_each_other_with_large_frames_are_right)
+{
+    static const heist_exposure policy[] = {HEIST_ON_DEMAND, HEIST_EAGER};
+    for (unsigned i = 0; i < 6; i++) {
+        heist_config config = {.workers = 1 + i / 2,
+                               .exposure = policy[i % 2],
+                               .stack_bytes = 1 << 20};
+        CHECK_EQ(heist_start(&rt, &config), 0);
+        struct level top = {LEVELS, 0}, task = {LEVELS, 0};
+        heist_scope s;
+        heist_scope_open(&s, rt);
+        heist_scope_spawn(&s, region_task, &task);
+        CHECK_EQ(heist_run(rt, region, &top), 0);
+        CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
+        CHECK_EQ(top.leaves, 243); /* WIDTH to the power of LEVELS */
+        CHECK_EQ(task.leaves, 243);
+        CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    }
+}
