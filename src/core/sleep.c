@@ -223,14 +223,20 @@ static bool sleep_on_parker(hi_worker *w, int64_t until)
     return true;
 }
 
-/* Takes the own announcement back; if somebody was faster, his token with it. */
+/*
+ * Takes the own announcement back; if somebody was faster, his token with it.
+ * Either way the worker searches again: what it saw may be more than it takes,
+ * and the rest is seen to when it has found something (N2).
+ */
 static void wake_self(hi_worker *w)
 {
-    if (take_bit(w)) {
-        heist_add_relaxed(&w->rt->sleep.awake, 1); /* relaxed: hint */
-        return;
+    hi_sleep *s = &w->rt->sleep;
+    if (!take_bit(w)) {
+        sleep_on_parker(w, HEIST_FOREVER); /* the token is on its way */
+    } else {
+        heist_add_relaxed(&s->awake, 1);                    /* relaxed: hint */
+        if (!w->guest) heist_add_relaxed(&s->searching, 1); /* relaxed: hint */
     }
-    sleep_on_parker(w, HEIST_FOREVER); /* the token is on its way */
     w->searching = !w->guest;
 }
 

@@ -41,9 +41,10 @@
  * load of top relaxed, C11 would let the thief win its CAS with the value that
  * push stores because of that very CAS.
  *
- * A thread that has announced that it sleeps, and then looks with is_empty
- * after a seq_cst fence, sees every item whose owner fenced after the push,
- * earlier in the one order of fences: bottom only falls when an item is taken.
+ * A thread that has announced that it sleeps, and then looks with is_empty or
+ * oldest after a seq_cst fence, sees that there is an item whose owner fenced
+ * after the push, earlier in the one order of fences: bottom only falls when an
+ * item is taken.
  */
 #include "queue/deque.h"
 
@@ -198,7 +199,7 @@ bool hi_deque_pop_if(hi_deque *d, uintptr_t item)
 static inline hi_steal steal(hi_deque *d, uintptr_t low, uintptr_t span,
                              uintptr_t *item)
 {
-    int64_t top = heist_load_acquire(&d->top); /* D3: start from a taken top. */
+    int64_t top = heist_load_relaxed(&d->top); /* relaxed: before-D2 */
     heist_fence_seq_cst(); /* D2: read top, then bottom, in one global order. */
     /* D1: every slot below this bottom is written. */
     int64_t bottom = heist_load_acquire(&d->bottom);
@@ -240,11 +241,17 @@ bool hi_deque_is_empty(const hi_deque *d)
 
 uintptr_t hi_deque_oldest(const hi_deque *d)
 {
-    int64_t top = heist_load_acquire(&d->top); /* D3: start from a taken top. */
-    /* D1: every slot below this bottom is written. */
-    int64_t bottom = heist_load_acquire(&d->bottom);
-    if (distance(top, bottom) <= 0) return 0;
-    /* D4: the array that holds slot top, or one that it was copied to. */
-    hi_deque_array *a = heist_load_acquire(&d->array);
-    return heist_load_relaxed(slot_at(a, top)); /* relaxed: hint */
+    for (;;) {
+        int64_t top = heist_load_relaxed(&d->top); /* relaxed: hint */
+        /* D1: every slot below this bottom is written. */
+        int64_t bottom = heist_load_acquire(&d->bottom);
+        if (distance(top, bottom) <= 0) return 0;
+        /* D4: the array that holds slot top, or one that it was copied to. */
+        hi_deque_array *a = heist_load_acquire(&d->array);
+        uintptr_t item =
+            heist_load_relaxed(slot_at(a, top)); /* relaxed: hint */
+        /* If top was passed meanwhile, growth may have left that slot out, or
+         * the owner used it again: that would not be the oldest. */
+        if (heist_load_relaxed(&d->top) == top) return item; /* relaxed: hint */
+    }
 }
