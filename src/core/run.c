@@ -15,8 +15,9 @@
 int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
 {
     hi_strand *outer = heist_load_relaxed(&w->strand); /* relaxed: own-field */
-    hi_strand *s = hi_strand_create(0);
+    hi_strand *s = w->bare ? w->bare : hi_strand_create(0);
     if (!s) return -ENOMEM;
+    if (s == w->bare) w->bare = s->next;
     heist_store_relaxed(&s->worker, w);    /* relaxed: own-field */
     heist_store_relaxed(&s->outer, outer); /* relaxed: before-W2 */
     s->context = outer->context;           /* the same C stack */
@@ -25,7 +26,11 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
     heist_store_release(&w->strand, s); /* W2: an empty strand. */
     fn((heist_ctx){&s->hot, s->base}, arg);
     heist_store_release(&w->strand, outer); /* W2: as it was. */
-    hi_strand_destroy(s);
+    /* Kept until the runtime ends: a thief may still look at it, and must not
+     * find the frames of another runtime there. */
+    heist_store_relaxed(&s->outer, (hi_strand *)NULL); /* relaxed: hint */
+    s->next = w->bare;
+    w->bare = s;
     return 0;
 }
 

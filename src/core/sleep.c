@@ -35,7 +35,7 @@
  * Edges
  *   S1  post  fence; searching, idle  <>  park  idle; fence; queues
  *   S2  wake  and idle                <>  park  and idle    one token for a bit
- *   S3  wake  swap parker             ->  park  load parker what the waker did
+ *   S3  wake  swap parker             ->  park  swap parker what the waker did
  *   S4  found searching; fence        <>  post  queue; fence; searching
  */
 #include "core/sleep.h"
@@ -203,23 +203,23 @@ static void watch_end(hi_worker *w)
 static bool sleep_on_parker(hi_worker *w, int64_t until)
 {
     uint32_t awake = AWAKE;
-    /* S3: a token may be there already. */
-    if (heist_cas_acquire(&w->parker, &awake, ASLEEP)) {
+    /* relaxed: before-S3 (fails if a token is there already) */
+    if (heist_cas_relaxed(&w->parker, &awake, ASLEEP)) {
         hi_count(&w->stats.parked, 1);
         if (w->home >= 0 && !w->pinned) {
             hi_cpu_pin(w->home);
             w->pinned = true;
         }
         int rc = 0;
-        /* S3: what the waker did. */
-        while (heist_load_acquire(&w->parker) == ASLEEP && rc == 0)
+        /* relaxed: before-S3 */
+        while (heist_load_relaxed(&w->parker) == ASLEEP && rc == 0)
             rc = hi_futex_wait(&w->parker, ASLEEP, until);
         uint32_t asleep = ASLEEP;
-        /* S3: or the token came just now. */
-        if (rc < 0 && heist_cas_acquire(&w->parker, &asleep, AWAKE))
+        /* relaxed: before-S3 (fails if the token came just now) */
+        if (rc < 0 && heist_cas_relaxed(&w->parker, &asleep, AWAKE))
             return false;
     }
-    heist_store_relaxed(&w->parker, AWAKE); /* relaxed: own-field */
+    heist_swap_acquire(&w->parker, AWAKE); /* S3: what the waker did. */
     return true;
 }
 

@@ -62,9 +62,13 @@ int hi_worker_init(hi_worker *w, const heist_allocator *allocator)
 
 void hi_worker_free_spare(hi_worker *w)
 {
-    while (w->spare) {
-        hi_strand *s = w->spare;
+    hi_strand *s;
+    while ((s = w->spare)) {
         w->spare = s->next;
+        hi_strand_destroy(s);
+    }
+    while ((s = w->bare)) {
+        w->bare = s->next;
         hi_strand_destroy(s);
     }
 }
@@ -165,6 +169,8 @@ static work from_injector(hi_worker *w)
     size_t kept = n;
     while (kept > 1 && hi_deque_push(&w->deque, items[kept - 1]) == 0)
         kept--;
+    /* While they were in our hands nobody else could see them. */
+    if (kept < n) hi_sleep_post(rt);
     /* No memory for it: then they wait where messages do, oldest first. */
     while (kept > 1)
         keep_ready(w, (hi_task *)items[--kept]);

@@ -67,6 +67,7 @@ typedef struct hi_worker {
     unsigned watch_idle; /* watches in a row in which nobody worked */
     int64_t busy_since;
     hi_strand *spare;     /* strands parked in the loop, to go on with */
+    hi_strand *bare;      /* strands without a stack, for nested regions */
     hi_inbox_node *ready; /* taken from the inbox, not handled yet */
     hi_timer *timers;     /* earliest first */
     hi_task *free_tasks;
