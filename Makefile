@@ -7,7 +7,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 RELEASE = build/release
 CONFIGURE = cmake -S . -G Ninja -DHEIST_WERROR=$(WERROR)
 
-.PHONY: help all run test bench check test-all install clean
+.PHONY: help all run test bench check test-all check-deep install clean
 
 # $(call built,DIRECTORY,OPTIONS): install what is missing, configure, build.
 built = scripts/setup build && $(CONFIGURE) -B $(1) $(2) >/dev/null && \
@@ -21,6 +21,7 @@ help:
 	@echo 'make check             format, lints, symbols, headers (seconds)'
 	@echo 'make test-all [STAGE=name,name]'
 	@echo '                       sanitizers, valgrind, aarch64, long stress'
+	@echo 'make check-deep        the proof as far as it goes (an hour)'
 	@echo 'make install [PREFIX=/usr/local] [DESTDIR=]'
 	@echo 'make clean             remove build/'
 
@@ -46,6 +47,11 @@ check:
 
 test-all:
 	@scripts/test-all '$(STAGE)'
+
+# What it finds out stands in docs/proof.md.
+check-deep:
+	@HEIST_DEEP=1 scripts/test-all model,mutants,protocols,nets,tsan_strict,noise,mix
+	@tools/proof-table --write
 
 install:
 	@$(call built,build/install,-DHEIST_TESTS=OFF \

@@ -63,3 +63,5 @@ foreach(source ${sources})
   get_filename_component(name ${source} NAME_WE)
   heist_test(${name} cli 120 ${source} $<TARGET_FILE:heist_tool>)
 endforeach()
+
+include(cmake/model.cmake)

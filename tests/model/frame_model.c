@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Frames: exposure, theft, take-back, rescue and return, on strands and
+ * workers made by hand.  Thread 0 owns the frames, the others want them.
+ *
+ * Arguments and results are plain memory, and so are the notes of who ran what:
+ * a frame that runs twice, or is read too early, is a data race as well.
+ */
+#include "pool.h"
+
+#include "core/frame.h"
+
+enum {
+    THREADS = 4,
+    LIVES = 4,        /* frames of one execution, each with its own number */
+    NESTED_FULL = 128 /* leapfrogged frames on one stack, at most */
+};
+
+static heist_runtime *rt;
+static hi_worker *workers;
+static hi_strand *strands[THREADS];
+static unsigned runs[LIVES][THREADS];
+static unsigned lives;
+static unsigned threads;
+
+/* --- the rig ---------------------------------------------------------------- */
+
+static void make_strand(unsigned i)
+{
+    hi_strand *s = hi_strand_create(0);
+    heist_store_relaxed(&s->worker, &workers[i]);
+    hi_strand_reset(s, false);
+    strands[i] = workers[i].native = s;
+}
+
+static void setup_threads(unsigned n, unsigned with_strand)
+{
+    threads = n;
+    rt = pool_open(n, 2);
+    heist_init(&rt->sleep.searching, 1); /* nobody need be woken */
+    workers = rt->pool;
+    for (unsigned i = 0; i < with_strand; i++)
+        make_strand(i);
+}
+
+static void setup(void)
+{
+    setup_threads(2, 2);
+}
+
+static void setup_three(void)
+{
+    setup_threads(3, 3);
+}
+
+static void setup_four(void)
+{
+    setup_threads(4, 4);
+}
+
+/* The owner's region has just begun: its first joins do not look. */
+static void setup_fresh(void)
+{
+    setup();
+    hi_strand_reset(strands[0], true);
+}
+
+static void setup_fresh_three(void)
+{
+    setup_three();
+    hi_strand_reset(strands[0], true);
+}
+
+static void setup_fresh_four(void)
+{
+    setup_four();
+    hi_strand_reset(strands[0], true);
+}
+
+/* The same, but the second join looks. */
+static void setup_fresh_once(void)
+{
+    setup_fresh();
+    strands[0]->skip = 1;
+}
+
+/* Every frame ran once, and all slots are free again. */
+static void after(void)
+{
+    for (unsigned life = 0; life < lives; life++) {
+        unsigned sum = 0;
+        for (unsigned i = 0; i < threads; i++)
+            sum += runs[life][i];
+        model_check(sum == 1);
+    }
+    for (unsigned i = 0; i < threads; i++) {
+        hi_strand *s = strands[i];
+        for (heist_frame *f = s->base; f < s->base + 2; f++) {
+            model_check(heist_load_relaxed(&f->fn) == NULL);
+            model_check(heist_load_relaxed(&f->state) == HI_FRAME_PRIVATE);
+        }
+        model_check(heist_load_relaxed(&s->split) == s->base);
+    }
+    pool_close(rt);
+}
+
+static heist_ctx root_of(unsigned id)
+{
+    return (heist_ctx){&strands[id]->hot, strands[id]->base};
+}
+
+static void note_run(unsigned life)
+{
+    runs[life][model_self()]++;
+    model_saw(life * THREADS + model_self());
+}
+
+static bool seen(unsigned life, unsigned by)
+{
+    return model_seen() >> (life * THREADS + by) & 1;
+}
+
+/* The owner, and thread 1, have each run the first frame. */
+static void first_frame_had_both(void)
+{
+    model_check(seen(0, 0));
+    model_check(seen(0, 1));
+}
+
+/* --- the owner -------------------------------------------------------------- */
+
+static void body(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    int64_t life = f->arg[0].i;
+    note_run((unsigned)life);
+    f->arg[1].i = -life; /* results of several words overwrite arguments */
+    f->result.i = 10 + life;
+}
+
+static void open(heist_ctx c, unsigned life)
+{
+    heist_slot(c)->arg[0].i = life;
+    lives++;
+}
+
+static void close(heist_ctx c, unsigned life)
+{
+    heist_frame *f = heist_slot(c);
+    if (heist_join(c)) {
+        note_run(life);
+        return;
+    }
+    model_check(f->result.i == 10 + (int64_t)life);
+    model_check(f->arg[1].i == -(int64_t)life);
+}
+
+/* One fork and its join, exposed in between or not. */
+static void live(unsigned life, bool exposed)
+{
+    heist_ctx c = root_of(0);
+    open(c, life);
+    heist_fork(c, body);
+    if (exposed) hi_strand_expose_all(&workers[0], strands[0]);
+    close(c, life);
+}
+
+/* --- thieves ---------------------------------------------------------------- */
+
+static void run(unsigned id, heist_frame *f)
+{
+    hi_frame_run(&workers[id], f, strands[id]->base);
+}
+
+static void steal_from(unsigned id, unsigned victim)
+{
+    uintptr_t item;
+    hi_deque *d = &workers[victim].deque;
+    if (hi_deque_steal(d, &item) != HI_STEAL_TAKEN) return;
+    heist_frame *f = hi_ticket_frame(item);
+    if (hi_frame_take(f, strands[id]->base)) run(id, f);
+}
+
+static void steal(unsigned id)
+{
+    steal_from(id, 0);
+}
+
+static void rescue(unsigned id)
+{
+    heist_frame *f = hi_frame_rescue(strands[0], strands[id]->base);
+    if (f) run(id, f);
+}
+
+/* --- exposed frames --------------------------------------------------------- */
+
+static void expose_or_steal(unsigned id)
+{
+    if (id == 0)
+        live(0, true);
+    else
+        steal(id);
+}
+
+static void a_slot_lives_again(unsigned id)
+{
+    if (id == 0) {
+        live(0, true);
+        live(1, true);
+    } else {
+        steal(id);
+        if (id == 1) steal(id);
+    }
+}
+
+static void later_lives_had_both(void)
+{
+    first_frame_had_both();
+    model_check(seen(1, 0));
+    model_check(seen(1, 1));
+}
+
+/* Two open frames, exposed together; thieves take the older one first. */
+static void two_open(unsigned id, void (*thief)(unsigned id), bool exposed)
+{
+    if (id != 0) {
+        thief(id);
+        thief(id);
+        return;
+    }
+    heist_ctx c = root_of(0);
+    open(c, 0);
+    heist_ctx k = heist_fork(c, body);
+    open(k, 1);
+    heist_fork(k, body);
+    if (exposed) hi_strand_expose_all(&workers[0], strands[0]);
+    close(k, 1);
+    close(c, 0);
+}
+
+static void two_exposed(unsigned id)
+{
+    two_open(id, steal, true);
+}
+
+/* --- private frames, taken from behind -------------------------------------- */
+
+static void fork_or_rescue(unsigned id)
+{
+    if (id == 0)
+        live(0, false);
+    else
+        rescue(id);
+}
+
+static void two_lives_or_rescue(unsigned id)
+{
+    if (id == 0) {
+        live(0, false);
+        live(1, false);
+    } else {
+        rescue(id);
+        if (id == 1) rescue(id);
+    }
+}
+
+static void two_private(unsigned id)
+{
+    two_open(id, rescue, false);
+}
+
+/* A private frame is rescued while the owner exposes it. */
+static void exposed_and_rescued(unsigned id)
+{
+    if (id == 0) {
+        live(0, true);
+    } else {
+        rescue(id);
+        steal(id);
+    }
+}
+
+static void reset_and_rescued(unsigned id)
+{
+    if (id != 0) {
+        rescue(id);
+        return;
+    }
+    live(0, false);
+    hi_strand_reset(strands[0], false);
+    live(1, false);
+}
+
+/* --- leapfrogging ----------------------------------------------------------- */
+
+/* Forks the next life for others to take, up to the last one. */
+static unsigned last_life, nested;
+
+static void chain(heist_ctx c, unsigned life);
+
+static void chain_body(heist_ctx c, heist_frame *f)
+{
+    unsigned life = (unsigned)f->arg[0].i;
+    /* Thread 0 does not steal: it has leapt, and that is counted. */
+    if (model_self() == 0) model_check(strands[0]->nested == nested + 1);
+    chain(c, life);
+    f->arg[1].i = -(int64_t)life;
+    f->result.i = 10 + (int64_t)life;
+}
+
+static void chain_fork(heist_ctx c, unsigned life)
+{
+    hi_strand *s = hi_strand_from(c.strand);
+    open(c, life);
+    heist_fork(c, chain_body);
+    hi_strand_expose_all(heist_load_relaxed(&s->worker), s);
+    /* The left half of a thief of the long chain. */
+    if (last_life > 1 && model_self() != 0) hi_cpu_relax();
+    if (heist_join(c))
+        chain(c, life);
+    else
+        model_check(heist_slot(c)->result.i == 10 + (int64_t)life);
+}
+
+static void chain(heist_ctx c, unsigned life)
+{
+    note_run(life);
+    if (life < last_life) chain_fork(c, life + 1);
+}
+
+static void setup_chain(void)
+{
+    setup();
+    last_life = 1;
+}
+
+static void setup_long_chain(void)
+{
+    setup_threads(3, 2);
+    last_life = 2;
+}
+
+static void chain_of_two(unsigned id)
+{
+    if (id == 0)
+        chain_fork(root_of(0), 0);
+    else
+        steal(id);
+}
+
+/* Thread 2 steals from thread 1, on a strand that nobody has seen yet. */
+static void chain_of_three(unsigned id)
+{
+    if (id == 2) make_strand(2);
+    if (id == 0)
+        chain_fork(root_of(0), 0);
+    else
+        steal_from(id, id - 1);
+}
+
+static void setup_nested_once_more(void)
+{
+    setup_chain();
+    nested = strands[0]->nested = NESTED_FULL - 1;
+}
+
+static void setup_nested_full(void)
+{
+    setup_chain();
+    nested = strands[0]->nested = NESTED_FULL;
+}
+
+static void after_nested_full(void)
+{
+    if (runs[0][1]) model_check(!runs[1][0]);
+    after();
+}
+
+/* The owner ran what its thief, or the thief's thief, had exposed. */
+static void after_chain(void)
+{
+    model_check(strands[0]->nested == nested);
+    if (runs[0][1] && runs[1][0]) model_saw(62);
+    if (runs[0][1] && runs[1][2] && runs[2][0]) model_saw(63);
+    after();
+}
+
+static void owner_leapt(void)
+{
+    model_check(model_seen() >> 62 & 1);
+}
+
+/* The thief was waited for, and ran its own frame. */
+static void owner_waited(void)
+{
+    model_check(seen(0, 1) && seen(1, 1));
+}
+
+static void owner_leapt_far(void)
+{
+    model_check(model_seen() >> 63);
+}
+
+/* --- calls for work --------------------------------------------------------- */
+
+/* What a thief does that finds nothing but private frames: call, then look
+ * again.  Forks and joins take the slow path for it. */
+static void call(unsigned id)
+{
+    if (hi_strand_has_private(strands[0])) hi_strand_call(strands[0]);
+    hi_cpu_relax();
+    steal(id);
+    steal(id);
+}
+
+static void fork_or_call(unsigned id)
+{
+    if (id != 0) {
+        call(id);
+        return;
+    }
+    heist_ctx c = root_of(0);
+    open(c, 0);
+    heist_ctx k = heist_fork(c, body);
+    open(k, 1);
+    heist_fork(k, body);
+    close(k, 1);
+    open(k, 2);
+    heist_fork(k, body);
+    close(k, 2);
+    close(c, 0);
+}
+
+#define PLAY(sentence, n, make, run, finish, seen_all)                    \
+    .name = (sentence), .threads = (n), .setup = (make), .thread = (run), \
+    .after = (finish), .end = (seen_all)
+
+/* Preemptions and stale reads: quick, full, deep. */
+#define BOUNDS(qp, qs, fp, fs, dp, ds)             \
+    .quick = {.preemptions = (qp), .stale = (qs)}, \
+    .full = {.preemptions = (fp), .stale = (fs)},  \
+    .deep = {.preemptions = (dp), .stale = (ds)}
+
+static const model_test tests[] = {
+    {PLAY("an_exposed_frame_runs_once", 2, setup, expose_or_steal, after,
+          first_frame_had_both),
+     BOUNDS(3, 2, 4, 2, 6, 3)},
+    {PLAY("an_exposed_frame_has_one_thief_of_two", 3, setup_three,
+          expose_or_steal, after, first_frame_had_both),
+     BOUNDS(2, 1, 3, 2, 4, 2)},
+    {PLAY("an_exposed_frame_has_one_thief_of_three", 4, setup_four,
+          expose_or_steal, after, first_frame_had_both),
+     BOUNDS(1, 1, 2, 2, 3, 2)},
+    {PLAY("an_old_ticket_takes_only_what_is_exposed", 2, setup,
+          a_slot_lives_again, after, later_lives_had_both),
+     BOUNDS(2, 1, 4, 2, 5, 2)},
+    {PLAY("an_old_ticket_and_a_new_one_take_a_frame_once", 3, setup_three,
+          a_slot_lives_again, after, later_lives_had_both),
+     BOUNDS(2, 1, 3, 2, 4, 2)},
+    {PLAY("two_exposed_frames_run_once_each", 2, setup, two_exposed, after,
+          later_lives_had_both),
+     BOUNDS(2, 1, 4, 2, 5, 2)},
+    {PLAY("a_rescued_frame_runs_once", 2, setup, fork_or_rescue, after,
+          first_frame_had_both),
+     BOUNDS(3, 2, 4, 2, 6, 3)},
+    {PLAY("a_slot_that_lives_again_is_rescued_once_a_life", 2, setup,
+          two_lives_or_rescue, after, later_lives_had_both),
+     BOUNDS(2, 2, 4, 2, 5, 2)},
+    {PLAY("two_rescuers_do_not_take_the_same_frame", 3, setup_three,
+          two_lives_or_rescue, after, later_lives_had_both),
+     BOUNDS(2, 1, 3, 2, 4, 2)},
+    {PLAY("the_first_joins_of_a_region_see_a_rescuer", 2, setup_fresh,
+          two_lives_or_rescue, after, later_lives_had_both),
+     BOUNDS(2, 2, 4, 2, 5, 2)},
+    {PLAY("the_first_joins_of_a_region_see_two_rescuers", 3, setup_fresh_three,
+          two_lives_or_rescue, after, later_lives_had_both),
+     BOUNDS(2, 1, 3, 2, 4, 2)},
+    {PLAY("the_first_joins_of_a_region_see_three_rescuers", 4, setup_fresh_four,
+          two_lives_or_rescue, after, first_frame_had_both),
+     BOUNDS(1, 1, 2, 2, 3, 2)},
+    {PLAY("the_first_join_that_looks_sees_a_rescuer", 2, setup_fresh_once,
+          two_private, after, later_lives_had_both),
+     BOUNDS(2, 2, 4, 2, 5, 2)},
+    {PLAY("private_frames_are_rescued_oldest_first", 2, setup, two_private,
+          after, later_lives_had_both),
+     BOUNDS(2, 1, 4, 2, 5, 2)},
+    {PLAY("a_frame_is_exposed_or_rescued", 2, setup, exposed_and_rescued, after,
+          first_frame_had_both),
+     BOUNDS(2, 1, 4, 2, 5, 2)},
+    {PLAY("a_strand_is_reset_under_a_rescuer", 2, setup, reset_and_rescued,
+          after, later_lives_had_both),
+     BOUNDS(2, 2, 4, 2, 5, 2)},
+    {PLAY("a_call_disturbs_no_first_join", 2, setup_fresh, fork_or_call, after,
+          NULL),
+     BOUNDS(2, 1, 4, 2, 5, 2)},
+    {PLAY("a_joiner_runs_what_its_thief_exposed", 2, setup_chain, chain_of_two,
+          after_chain, owner_leapt),
+     BOUNDS(2, 1, 4, 2, 5, 2)},
+    {PLAY("a_joiner_leaps_up_to_the_limit", 2, setup_nested_once_more,
+          chain_of_two, after_chain, owner_leapt),
+     BOUNDS(2, 1, 3, 2, 4, 2)},
+    {PLAY("a_joiner_leaps_no_further_than_the_limit", 2, setup_nested_full,
+          chain_of_two, after_nested_full, owner_waited),
+     BOUNDS(2, 1, 3, 2, 4, 2)},
+    {PLAY("a_joiner_runs_what_its_thiefs_thief_exposed", 3, setup_long_chain,
+          chain_of_three, after_chain, owner_leapt_far),
+     BOUNDS(1, 1, 1, 2, 2, 1)},
+    {PLAY("a_call_for_work_disturbs_no_fork_and_no_join", 2, setup,
+          fork_or_call, after, first_frame_had_both),
+     BOUNDS(2, 1, 4, 2, 5, 2)},
+};
+
+int main(int argc, char **argv)
+{
+    return model_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

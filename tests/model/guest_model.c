@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Guests: foreign threads that enter a runtime, take a seat among the victims,
+ * and leave while others steal, stop it or sit down.
+ *
+ * Where the workers do not matter the runtime is hollow: it has none, and so
+ * stops as soon as the last visitor has left.
+ */
+#include "pool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+    GUESTS = 2,
+    SAW_RUN = 1,
+    SAW_REFUSED = 2,
+    SAW_REUSED = 3,
+    SAW_FRESH = 4,
+    SOON = 5000, /* ns: a deadline that may pass or not */
+    PARENTS = 7  /* a generation that is not this process's */
+};
+
+static heist_runtime *rt, *other;
+static hi_worker *guests[GUESTS];
+static hi_futex entered, hold, outside;
+static heist_latch done;
+static unsigned runs, held;
+static int payload, stopped;
+
+/* --- the rig ------------------------------------------------------------------- */
+
+static heist_runtime *hollow_open(void)
+{
+    heist_runtime *r = hi_alloc(NULL, sizeof *r, HEIST_LINE);
+    r->victims = hi_alloc(NULL, HI_GUESTS_MAX * sizeof *r->victims, HEIST_LINE);
+    model_check(hi_injector_init(&r->injector, 2, NULL) == 0);
+    return r;
+}
+
+static void setup_hollow(void)
+{
+    rt = hollow_open();
+}
+
+static void stop(heist_runtime *r)
+{
+    model_check(heist_stop(r, HEIST_FOREVER) == 0);
+}
+
+static void note_guest(unsigned i)
+{
+    guests[i] = hi_worker_self();
+    model_check(guests[i]->guest && guests[i]->rt);
+}
+
+/* They keep their memory for the next time; here there is none. */
+static void free_guests(void)
+{
+    for (unsigned i = 0; i < GUESTS; i++) {
+        hi_worker *g = guests[i];
+        if (!g || (i && g == guests[0])) continue;
+        model_check(heist_load_relaxed(&g->seat) == NULL);
+        hi_worker_fini(g);
+        hi_strand_destroy(g->native);
+        hi_free(NULL, g, sizeof *g);
+    }
+}
+
+/* --- on the way out --------------------------------------------------------------- */
+
+static void telling_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    note_guest(0);
+    payload = 1;
+    pool_tell(&entered);
+}
+
+/* The root has told of itself, the guest is still on its way out. */
+static void guest_leaves_late(unsigned id)
+{
+    if (id == 1) {
+        model_check(heist_run(rt, telling_root, NULL) == 0);
+        return;
+    }
+    pool_await(&entered);
+    stop(rt);
+    model_check(payload == 1);
+}
+
+/* A visit that has begun is waited for, whatever it does last. */
+static void visitor_leaves_late(unsigned id)
+{
+    if (id == 1) {
+        hi_visit_begin(rt);
+        pool_tell(&entered);
+        payload = 1;
+        hi_visit_end(rt);
+        return;
+    }
+    pool_await(&entered);
+    stop(rt);
+    model_check(payload == 1);
+}
+
+/* What a visitor has left in a queue, having seen the runtime run, keeps stop
+ * from its end. */
+static void visitor_leaves_an_item(unsigned id)
+{
+    if (id == 1) {
+        hi_visit_begin(rt);
+        pool_tell(&entered);
+        bool running = hi_runtime_is(rt, HI_RUNNING);
+        if (running) hi_injector_push(&rt->injector, (uintptr_t)&payload);
+        model_saw(running ? SAW_RUN : SAW_REFUSED);
+        runs = running;
+        hi_visit_end(rt);
+        return;
+    }
+    pool_await(&entered);
+    stopped = heist_stop(rt, hi_clock() + SOON);
+}
+
+static void after_item(void)
+{
+    uintptr_t item;
+    model_check(stopped == 0 || stopped == -ETIMEDOUT);
+    if (stopped == 0) {
+        model_check(runs == 0);
+        return;
+    }
+    model_check(hi_injector_take(&rt->injector, &item, 1) == runs);
+    stop(rt);
+}
+
+/* Inside, a visitor sees the runtime run, or leaves without a trace. */
+static void visit_or_refused(unsigned id)
+{
+    if (id == 0) {
+        pool_await(&entered);
+        stop(rt);
+        model_check(runs <= 1);
+    } else if (id == 1) {
+        hi_visit_begin(rt); /* keeps it alive */
+        pool_tell(&entered);
+        pool_await(&hold);
+        hi_visit_end(rt);
+    } else {
+        pool_await(&entered);
+        hi_visit_begin(rt);
+        bool running = hi_runtime_is(rt, HI_RUNNING);
+        pool_tell(&hold);
+        if (running) runs++;
+        model_saw(running ? SAW_RUN : SAW_REFUSED);
+        hi_visit_end(rt);
+    }
+}
+
+static void holding_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    note_guest(0);
+    pool_tell(&entered);
+    pool_await(&hold);
+    held++;
+}
+
+static void counting_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    note_guest(1);
+    runs++;
+}
+
+/* While one guest is inside, another one gets in or is refused. */
+static void run_or_refused(unsigned id)
+{
+    if (id == 0) {
+        pool_await(&entered);
+        stop(rt);
+        model_check(held == 1);
+        return;
+    }
+    if (id == 1) {
+        model_check(heist_run(rt, holding_root, NULL) == 0);
+        return;
+    }
+    pool_await(&entered);
+    int rc = heist_run(rt, counting_root, NULL);
+    model_check(rc == 0 || rc == -ESHUTDOWN);
+    model_check(runs == (rc == 0));
+    model_saw(rc == 0 ? SAW_RUN : SAW_REFUSED);
+    guests[1] = hi_self_get();
+    pool_tell(&hold);
+}
+
+static void both_were_seen(void)
+{
+    model_check(model_seen() >> SAW_RUN & 1);
+    model_check(model_seen() >> SAW_REFUSED & 1);
+}
+
+/* --- seats ------------------------------------------------------------------------ */
+
+static void setup_two_hollow(void)
+{
+    rt = hollow_open();
+    other = hollow_open();
+}
+
+/* Leaves a strand behind, as a region that has waited for something does. */
+static void spare_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    note_guest(0);
+    hi_strand *s = hi_strand_create(POOL_STACK);
+    hi_context_adopt(&s->context);
+    guests[0]->spare = s;
+}
+
+static void heir_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    note_guest(1);
+    model_check(guests[1]->spare == NULL);
+    model_check(guests[1]->rt == other);
+}
+
+/* A guest whose thread has ended is free for others, but not before the
+ * runtime it sat in has let it go. */
+static void seat_is_inherited(unsigned id)
+{
+    if (id == 0) {
+        model_check(heist_run(rt, spare_root, NULL) == 0);
+        pool_tell(&outside);
+    } else if (id == 1) {
+        pool_await(&outside);
+        stop(rt);
+    } else {
+        pool_await(&outside);
+        model_check(heist_run(other, heir_root, NULL) == 0);
+        model_saw(guests[1] == guests[0] ? SAW_REUSED : SAW_FRESH);
+    }
+}
+
+static void after_inherited(void)
+{
+    stop(other);
+    free_guests();
+}
+
+static void both_seats_were_seen(void)
+{
+    model_check(model_seen() >> SAW_REUSED & 1);
+    model_check(model_seen() >> SAW_FRESH & 1);
+}
+
+/* --- victims ------------------------------------------------------------------------ */
+
+static void setup_worker(void)
+{
+    rt = pool_open(1, 2);
+    pool_prepare(rt);
+    heist_latch_init(&done, 1);
+}
+
+static int work(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    model_check(payload == 1);
+    runs++;
+    return 0;
+}
+
+static void spawning_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    payload = 1;
+    model_check(heist_spawn(rt, work, NULL, &done, HEIST_FOREVER) == 0);
+}
+
+static void check_runs(void)
+{
+    model_check(heist_latch_wait(&done, HEIST_FOREVER) == 0);
+    model_check(runs == 1);
+}
+
+/* The worker has to find the new seat and the task in its queue. */
+static void guest_leaves_a_task(unsigned id)
+{
+    if (id == 0) {
+        hi_worker_main(&rt->pool[0]);
+        return;
+    }
+    model_check(heist_run(rt, spawning_root, NULL) == 0);
+    check_runs();
+    pool_end(rt);
+}
+
+static void waiting_root(heist_ctx c, void *arg)
+{
+    spawning_root(c, arg);
+    check_runs();
+}
+
+/* The guest steps aside for its own task, or the worker runs it. */
+static void guest_waits_for_its_task(unsigned id)
+{
+    if (id == 0) {
+        hi_worker_main(&rt->pool[0]);
+        return;
+    }
+    model_check(heist_run(rt, waiting_root, NULL) == 0);
+    pool_end(rt);
+}
+
+static void after_worker(void)
+{
+    model_check(heist_load_relaxed(&rt->visitors) == 0);
+    pool_check(rt);
+    pool_close(rt);
+}
+
+/* The watchman looks for hidden frames while a guest sits down. */
+static void setup_watch(void)
+{
+    setup_worker();
+    heist_init(&rt->rescue, 1);
+}
+
+static void counted_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    runs++;
+}
+
+static void guest_is_watched(unsigned id)
+{
+    if (id == 0) {
+        hi_worker_main(&rt->pool[0]);
+        return;
+    }
+    model_check(heist_run(rt, counted_root, NULL) == 0);
+    pool_end(rt);
+}
+
+/* The sum over all guests, while one sits down. */
+static void setup_no_worker(void)
+{
+    rt = pool_open(1, 2);
+}
+
+static void guests_are_counted(unsigned id)
+{
+    if (id == 0) {
+        heist_stats stats;
+        model_check(heist_stats_read(rt, 1, &stats) == 0);
+        model_check(stats.executed == 0);
+    } else {
+        model_check(heist_run(rt, counted_root, NULL) == 0);
+    }
+}
+
+/* --- another process ------------------------------------------------------------------ */
+
+static hi_worker *old_pool;
+static void *old_victims, *old_idle;
+static hi_injector old_injector;
+static HEIST_ATOMIC(uint32_t) ended;
+
+/* As in the child of a fork(): what the parent had is there, its threads are
+ * not. */
+static void setup_child(void)
+{
+    rt = pool_open(1, 2);
+    heist_init(&rt->generation, PARENTS);
+    old_pool = rt->pool;
+    old_victims = rt->victims;
+    old_idle = rt->sleep.idle;
+    old_injector.slots = rt->injector.slots;
+    old_injector.mask = rt->injector.mask;
+    rt->config.queue_capacity = 2;
+    rt->config.unpinned = true;
+}
+
+static void revived_once(unsigned id)
+{
+    (void)id;
+    model_check(hi_runtime_get(rt) == rt);
+    model_check(rt->pool != old_pool);
+    model_check(rt->pool[0].index == 0);
+    if (heist_add_acq_rel(&ended, 1) == 1) stop(rt);
+}
+
+static void after_child(void)
+{
+    hi_worker_fini(&old_pool[0]);
+    hi_injector_fini(&old_injector);
+    hi_free(NULL, old_pool, sizeof *old_pool);
+    hi_free(NULL, old_victims, 3 * sizeof *rt->victims);
+    hi_free(NULL, old_idle, sizeof(hi_counter));
+}
+
+/* --- the default runtime ----------------------------------------------------------------- */
+
+static heist_runtime *standard[GUESTS];
+
+static void started_once(unsigned id)
+{
+    standard[id] = hi_runtime_get(NULL);
+    model_check(standard[id] && standard[id]->workers == 1);
+    model_check(standard[id]->pool[0].rt == standard[id]);
+    if (heist_add_acq_rel(&ended, 1) == 1) stop(NULL);
+}
+
+static void after_standard(void)
+{
+    model_check(standard[0] == standard[1]);
+}
+
+static const model_test tests[] = {
+    {.name = "stop_waits_for_a_guest_on_its_way_out",
+     .threads = 2,
+     .setup = setup_hollow,
+     .thread = guest_leaves_late,
+     .after = free_guests,
+     .quick = {2, 2, 1},
+     .full = {4, 2, 1},
+     .deep = {5, 3, 1}},
+    {.name = "stop_waits_for_a_visitor_on_its_way_out",
+     .threads = 2,
+     .setup = setup_hollow,
+     .thread = visitor_leaves_late,
+     .after = free_guests,
+     .quick = {2, 2, 1},
+     .full = {4, 2, 2},
+     .deep = {5, 3, 2}},
+    {.name = "stop_sees_what_a_visitor_has_left",
+     .threads = 2,
+     .setup = setup_hollow,
+     .thread = visitor_leaves_an_item,
+     .after = after_item,
+     .end = both_were_seen,
+     .quick = {2, 2, 1},
+     .full = {4, 2, 2},
+     .deep = {5, 3, 2}},
+    {.name = "a_visit_that_saw_it_run_ends_before_stop",
+     .threads = 3,
+     .setup = setup_hollow,
+     .thread = visit_or_refused,
+     .after = free_guests,
+     .end = both_were_seen,
+     .quick = {1, 2, 1},
+     .full = {2, 2, 1},
+     .deep = {3, 2, 1}},
+    {.name = "a_guest_gets_in_or_is_refused",
+     .threads = 3,
+     .setup = setup_hollow,
+     .thread = run_or_refused,
+     .after = free_guests,
+     .end = both_were_seen,
+     .quick = {1, 1, 1},
+     .full = {1, 2, 1},
+     .deep = {2, 1, 1}},
+    {.name = "a_seat_is_inherited_when_it_is_free",
+     .threads = 3,
+     .setup = setup_two_hollow,
+     .thread = seat_is_inherited,
+     .after = after_inherited,
+     .end = both_seats_were_seen,
+     .quick = {1, 1, 1},
+     .full = {2, 1, 1},
+     .deep = {2, 2, 1}},
+    {.name = "a_worker_takes_what_a_guest_has_left",
+     .threads = 2,
+     .setup = setup_worker,
+     .thread = guest_leaves_a_task,
+     .after = after_worker,
+     .quick = {1, 2, 1},
+     .full = {2, 2, 1},
+     .deep = {3, 2, 1}},
+    {.name = "a_guest_that_sits_down_is_watched",
+     .threads = 2,
+     .setup = setup_watch,
+     .thread = guest_is_watched,
+     .after = after_worker,
+     .quick = {1, 2, 1},
+     .full = {2, 2, 2},
+     .deep = {3, 2, 2}},
+    {.name = "a_guest_that_sits_down_is_counted",
+     .threads = 2,
+     .setup = setup_no_worker,
+     .thread = guests_are_counted,
+     .after = after_worker,
+     .quick = {2, 2, 1},
+     .full = {4, 2, 1},
+     .deep = {5, 3, 2}},
+    {.name = "a_guest_waits_for_its_task",
+     .threads = 2,
+     .setup = setup_worker,
+     .thread = guest_waits_for_its_task,
+     .after = after_worker,
+     .quick = {1, 1, 1},
+     .full = {2, 1, 1},
+     .deep = {2, 2, 1}},
+    {.name = "a_runtime_is_revived_once",
+     .threads = 2,
+     .setup = setup_child,
+     .thread = revived_once,
+     .after = after_child,
+     .clock_step = 1000000,
+     .quick = {1, 1, 1},
+     .full = {2, 1, 1},
+     .deep = {2, 2, 1}},
+    {.name = "the_default_runtime_is_started_once",
+     .threads = 2,
+     .thread = started_once,
+     .after = after_standard,
+     .clock_step = 1000000,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+};
+
+int main(int argc, char **argv)
+{
+    setenv("HEIST_WORKERS", "1", 1);
+    return model_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

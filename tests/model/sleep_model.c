@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parking: who posts work finds a searcher or wakes a sleeper, whatever the
+ * order of the two, and each announcement gets one token.  A wake-up that is
+ * lost leaves all threads asleep, which the checker reports.
+ *
+ * A job's payload is plain memory: who runs it without having seen its post
+ * races with the poster.
+ */
+#include "pool.h"
+
+enum {
+    JOBS = 3,
+    PAYLOAD = 42,
+    SOON = 5000 /* ns: a deadline that may pass or not */
+};
+
+typedef struct job {
+    int payload;
+    unsigned runs;
+    struct job *partner; /* both are to be at work at one time; or NULL */
+    bool awaited;
+    hi_futex started, done;
+} job;
+
+static heist_runtime *rt;
+static job jobs[JOBS];
+static HEIST_ATOMIC(uint32_t) left;
+static hi_message letters[2];
+static unsigned received;
+static int last_words;
+
+static void setup_workers(unsigned workers, uint32_t n)
+{
+    rt = pool_open(workers, 2);
+    heist_init(&left, n);
+}
+
+static void setup_1_of_2(void)
+{
+    setup_workers(2, 1);
+}
+
+static void setup_2_of_2(void)
+{
+    setup_workers(2, 2);
+}
+
+static void setup_pair_of_3(void)
+{
+    setup_workers(3, 2);
+    jobs[0].partner = &jobs[1];
+    jobs[1].partner = &jobs[0];
+}
+
+/* From outside: there is only the injector. */
+static void setup_outside_1_of_2(void)
+{
+    setup_workers(2, 1);
+    pool_injector_only(rt);
+}
+
+static void setup_outside_1_of_3(void)
+{
+    setup_workers(3, 1);
+    pool_injector_only(rt);
+}
+
+static void setup_outside_2_of_2(void)
+{
+    setup_workers(2, 2);
+    pool_injector_only(rt);
+}
+
+static void setup_outside_pair_of_2(void)
+{
+    setup_outside_2_of_2();
+    jobs[0].partner = &jobs[1];
+    jobs[1].partner = &jobs[0];
+}
+
+static void after(void)
+{
+    uint32_t runs = 0;
+    for (unsigned i = 0; i < JOBS; i++) {
+        model_check(jobs[i].runs <= 1);
+        runs += jobs[i].runs;
+    }
+    model_check(runs && heist_load_relaxed(&left) == 0);
+    pool_check(rt);
+    pool_close(rt);
+}
+
+static void run(void *item)
+{
+    job *j = item;
+    model_check(j->payload == PAYLOAD);
+    j->runs++;
+    if (j->partner) {
+        pool_tell(&j->started);
+        pool_await(&j->partner->started);
+    }
+    bool last = heist_sub_acq_rel(&left, 1) == 1;
+    if (j->awaited) pool_tell(&j->done);
+    if (last) pool_end(rt);
+}
+
+static void inject(job *j)
+{
+    j->payload = PAYLOAD;
+    model_check(hi_injector_push(&rt->injector, (uintptr_t)j));
+    hi_sleep_post(rt);
+}
+
+static void push(hi_worker *w, job *j)
+{
+    j->payload = PAYLOAD;
+    j->awaited = true;
+    model_check(hi_deque_push(&w->deque, (uintptr_t)j) == 0);
+    hi_sleep_post(rt);
+}
+
+/* --- posts from outside ------------------------------------------------------ */
+
+/* The last thread posts, the others are workers. */
+static void one_from_outside(unsigned id)
+{
+    if (id == rt->workers)
+        inject(&jobs[0]);
+    else
+        pool_loop(&rt->pool[id], run);
+}
+
+static void two_from_outside(unsigned id)
+{
+    if (id == rt->workers) {
+        inject(&jobs[0]);
+        inject(&jobs[1]);
+    } else {
+        pool_loop(&rt->pool[id], run);
+    }
+}
+
+static void one_from_each_of_two(unsigned id)
+{
+    if (id >= rt->workers)
+        inject(&jobs[id - rt->workers]);
+    else
+        pool_loop(&rt->pool[id], run);
+}
+
+/* --- posts by a worker -------------------------------------------------------- */
+
+/* Worker 0 is in a task that spawns jobs and needs them done by others. */
+static void one_from_a_worker(unsigned id)
+{
+    hi_worker *w = &rt->pool[id];
+    if (id == 0) {
+        hi_self_set(w);
+        push(w, &jobs[0]);
+        pool_await(&jobs[0].done);
+    }
+    pool_loop(w, run);
+}
+
+static void two_from_a_worker(unsigned id)
+{
+    hi_worker *w = &rt->pool[id];
+    if (id == 0) {
+        hi_self_set(w);
+        push(w, &jobs[0]);
+        push(w, &jobs[1]);
+        pool_await(&jobs[0].done);
+        pool_await(&jobs[1].done);
+    }
+    pool_loop(w, run);
+}
+
+/* A job that spawns the next one and waits for it. */
+static void spawning_run(void *item)
+{
+    if (item == &jobs[0]) {
+        push(hi_worker_self(), &jobs[1]);
+        pool_await(&jobs[1].done);
+    }
+    run(item);
+}
+
+static void one_that_spawns_one(unsigned id)
+{
+    if (id == rt->workers)
+        inject(&jobs[0]);
+    else
+        pool_loop(&rt->pool[id], spawning_run);
+}
+
+/* --- the inbox ----------------------------------------------------------------- */
+
+static void setup_inbox(void)
+{
+    rt = pool_open(1, 2);
+}
+
+static void read_inbox(hi_worker *w)
+{
+    hi_inbox_node *node = hi_inbox_take(&w->inbox);
+    for (; node; node = node->next) {
+        const hi_message *m = heist_container(node, hi_message, node);
+        model_check(m->kind == HI_MESSAGE_TASK);
+        received++;
+    }
+}
+
+static void send(unsigned i)
+{
+    letters[i].kind = HI_MESSAGE_TASK;
+    hi_inbox_post(&rt->pool[0].inbox, &letters[i].node);
+    hi_sleep_wake(&rt->pool[0]);
+}
+
+/* Who is woken sees what for, at once; only that of two posters one may come
+ * late and wake it for what it has read already. */
+static void receive(unsigned n, heist_time deadline)
+{
+    hi_worker *w = &rt->pool[0];
+    hi_self_set(w);
+    for (hi_wake why = HI_WAKE_WATCH;;) {
+        unsigned before = received;
+        read_inbox(w);
+        if (why == HI_WAKE_WORK && n == 1) model_check(received > before);
+        if (received == n) break;
+        why = hi_sleep_park(w, deadline);
+        model_saw(why);
+        if (why == HI_WAKE_DEADLINE) deadline = HEIST_FOREVER;
+    }
+    hi_sleep_found(w);
+    hi_self_set(NULL);
+}
+
+static void one_letter(unsigned id)
+{
+    if (id == 0)
+        receive(1, HEIST_FOREVER);
+    else
+        send(0);
+}
+
+static void two_letters(unsigned id)
+{
+    if (id == 0)
+        receive(2, HEIST_FOREVER);
+    else
+        send(id - 1);
+}
+
+static void letter_or_deadline(unsigned id)
+{
+    if (id == 0)
+        receive(1, hi_clock() + SOON);
+    else
+        send(0);
+}
+
+static void two_letters_or_deadline(unsigned id)
+{
+    if (id == 0)
+        receive(2, hi_clock() + SOON);
+    else
+        send(id - 1);
+}
+
+static void after_inbox(void)
+{
+    pool_check(rt);
+    pool_close(rt);
+}
+
+static void both_ways_were_seen(void)
+{
+    model_check(model_seen() >> HI_WAKE_WORK & 1);
+    model_check(model_seen() >> HI_WAKE_DEADLINE & 1);
+}
+
+/* --- the watchman ---------------------------------------------------------------- */
+
+static void setup_watch(void)
+{
+    rt = pool_open(1, 2);
+    heist_init(&rt->rescue, 1);
+}
+
+static void setup_watch_2(void)
+{
+    setup_outside_1_of_2();
+    heist_init(&rt->rescue, 1);
+}
+
+static void after_watch(void)
+{
+    model_check(heist_load_relaxed(&rt->sleep.watchman) == 0);
+    model_check(heist_load_relaxed(&rt->sleep.watched) == 0);
+    pool_check(rt);
+    pool_close(rt);
+}
+
+static void the_watch_was_seen(void)
+{
+    model_check(model_seen() >> HI_WAKE_WORK & 1);
+    model_check(model_seen() >> HI_WAKE_WATCH & 1);
+}
+
+/* --- the end ----------------------------------------------------------------------- */
+
+static void setup_end(void)
+{
+    rt = pool_open(2, 2);
+}
+
+/* What was written before the end is seen by who ends. */
+static void all_end(unsigned id)
+{
+    if (id < rt->workers) {
+        pool_loop(&rt->pool[id], run);
+        model_check(last_words == PAYLOAD);
+        return;
+    }
+    last_words = PAYLOAD;
+    pool_end(rt);
+}
+
+/* Does all_idle tell of what a worker did before it announced itself? */
+static void setup_idle(void)
+{
+    rt = pool_open(1, 2);
+}
+
+static void idle_then_looked_at(unsigned id)
+{
+    if (id == 0) {
+        last_words = PAYLOAD;
+        pool_loop(&rt->pool[0], run);
+        return;
+    }
+    if (hi_sleep_all_idle(rt)) {
+        model_saw(1);
+        model_check(last_words == PAYLOAD);
+    }
+    pool_end(rt);
+}
+
+static void idle_was_seen(void)
+{
+    model_check(model_seen() >> 1 & 1);
+}
+
+static const model_test tests[] = {
+    {.name = "a_task_from_outside_wakes_one_of_two",
+     .threads = 3,
+     .setup = setup_outside_1_of_2,
+     .thread = one_from_outside,
+     .after = after,
+     .quick = {1, 1, 1},
+     .full = {2, 2, 1},
+     .deep = {3, 2, 1}},
+    {.name = "two_tasks_from_outside_are_run",
+     .threads = 3,
+     .setup = setup_outside_2_of_2,
+     .thread = two_from_outside,
+     .after = after,
+     .quick = {1, 1, 1},
+     .full = {2, 1, 1},
+     .deep = {2, 2, 1}},
+    {.name = "two_tasks_from_outside_run_side_by_side",
+     .threads = 3,
+     .setup = setup_outside_pair_of_2,
+     .thread = two_from_outside,
+     .after = after,
+     .quick = {1, 1, 1},
+     .full = {2, 1, 1},
+     .deep = {2, 2, 1}},
+    {.name = "two_posters_and_two_workers",
+     .threads = 4,
+     .setup = setup_outside_pair_of_2,
+     .thread = one_from_each_of_two,
+     .after = after,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "a_task_from_outside_wakes_one_of_three",
+     .threads = 4,
+     .setup = setup_outside_1_of_3,
+     .thread = one_from_outside,
+     .after = after,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "a_worker_that_spawns_and_blocks_is_helped",
+     .threads = 2,
+     .setup = setup_1_of_2,
+     .thread = one_from_a_worker,
+     .after = after,
+     .quick = {2, 1, 1},
+     .full = {3, 2, 1},
+     .deep = {4, 2, 1}},
+    {.name = "two_tasks_of_a_worker_run_side_by_side",
+     .threads = 3,
+     .setup = setup_pair_of_3,
+     .thread = two_from_a_worker,
+     .after = after,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "a_task_that_spawns_and_blocks_is_helped",
+     .threads = 3,
+     .setup = setup_2_of_2,
+     .thread = one_that_spawns_one,
+     .after = after,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "a_letter_wakes_its_worker",
+     .threads = 2,
+     .setup = setup_inbox,
+     .thread = one_letter,
+     .after = after_inbox,
+     .quick = {2, 2, 1},
+     .full = {4, 2, 2},
+     .deep = {5, 3, 2}},
+    {.name = "two_letters_arrive",
+     .threads = 3,
+     .setup = setup_inbox,
+     .thread = two_letters,
+     .after = after_inbox,
+     .quick = {2, 1, 1},
+     .full = {3, 2, 1},
+     .deep = {3, 2, 2}},
+    {.name = "a_deadline_and_a_letter_give_one_token",
+     .threads = 2,
+     .setup = setup_inbox,
+     .thread = letter_or_deadline,
+     .after = after_inbox,
+     .end = both_ways_were_seen,
+     .quick = {2, 2, 1},
+     .full = {4, 2, 2},
+     .deep = {5, 3, 2}},
+    {.name = "a_deadline_and_two_letters_give_one_token",
+     .threads = 3,
+     .setup = setup_inbox,
+     .thread = two_letters_or_deadline,
+     .after = after_inbox,
+     .end = both_ways_were_seen,
+     .quick = {2, 1, 1},
+     .full = {3, 2, 1},
+     .deep = {3, 2, 2}},
+    {.name = "the_watch_and_a_letter_give_one_token",
+     .threads = 2,
+     .setup = setup_watch,
+     .thread = one_letter,
+     .after = after_watch,
+     .end = the_watch_was_seen,
+     .quick = {2, 2, 1},
+     .full = {4, 2, 2},
+     .deep = {5, 3, 2}},
+    {.name = "a_task_from_outside_and_a_watchman",
+     .threads = 3,
+     .setup = setup_watch_2,
+     .thread = one_from_outside,
+     .after = after_watch,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "all_workers_end",
+     .threads = 3,
+     .setup = setup_end,
+     .thread = all_end,
+     .after = after_inbox,
+     .quick = {1, 1, 1},
+     .full = {2, 2, 1},
+     .deep = {3, 2, 1}},
+    {.name = "an_idle_worker_has_done_what_it_did",
+     .threads = 2,
+     .setup = setup_idle,
+     .thread = idle_then_looked_at,
+     .after = after_inbox,
+     .end = idle_was_seen,
+     .quick = {2, 2, 1},
+     .full = {4, 2, 2},
+     .deep = {5, 3, 2}},
+};
+
+int main(int argc, char **argv)
+{
+    return model_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

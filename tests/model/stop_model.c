@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Start and stop of whole runtimes.  Thread 0 starts one, gives it work and
+ * stops it; others spawn, run and resume meanwhile.  Each task either ran once
+ * before stop returned or was refused, and nobody touches the runtime after
+ * stop has freed it.
+ *
+ * A call may only begin while the runtime is there.  So the tests keep it busy,
+ * by a task that waits for `hold`, until the calls that race with stop have
+ * begun, or have ended where they may be refused.
+ */
+#include "model.h"
+
+#include "core/runtime.h"
+#include "queue/memory.h"
+
+#include <errno.h>
+
+enum {
+    SAW_RUN = 1,
+    SAW_REFUSED = 2,
+    SAW_TIME_OUT = 4,
+    SEATS = 2,
+    SOON = 2000000 /* ns: two looks at the clock */
+};
+
+static heist_runtime *rt;
+static hi_futex started;
+static heist_latch hold, done, entered;
+static unsigned runs, held, accepted;
+static int payload, last_words;
+static hi_worker *guests[SEATS];
+
+/* --- the rig ------------------------------------------------------------------ */
+
+static void setup(void)
+{
+    heist_latch_init(&hold, 1);
+    heist_latch_init(&done, 1);
+    heist_latch_init(&entered, 1);
+}
+
+/* What was written before the stop is seen by who ends. */
+static void worker_stops(void *user, unsigned worker)
+{
+    (void)user, (void)worker;
+    model_check(last_words == 1);
+}
+
+static void start(unsigned workers)
+{
+    heist_config c = {.workers = workers,
+                      .queue_capacity = 2,
+                      .steal_attempts = 1,
+                      .idle = HEIST_ECO,
+                      .stack_bytes = 64 << 10,
+                      .unpinned = true,
+                      .on_worker_stop = worker_stops};
+    model_check(heist_start(&rt, &c) == 0);
+    heist_store_release(&started, 1);
+    hi_futex_wake(&started, INT32_MAX);
+}
+
+static void await_start(void)
+{
+    while (!heist_load_acquire(&started))
+        hi_futex_wait(&started, 0, HEIST_FOREVER);
+}
+
+static void stop(void)
+{
+    last_words = 1;
+    model_check(heist_stop(rt, HEIST_FOREVER) == 0);
+}
+
+/* Guests keep their memory for the next time; here there is none. */
+static void free_guests(void)
+{
+    for (unsigned i = 0; i < SEATS; i++) {
+        hi_worker *g = guests[i];
+        if (!g) continue;
+        model_check(heist_load_relaxed(&g->seat) == NULL);
+        hi_worker_fini(g);
+        hi_strand_destroy(g->native);
+        hi_free(NULL, g, sizeof *g);
+    }
+}
+
+static int work(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    model_check(payload == 1);
+    runs++;
+    return 0;
+}
+
+/* Keeps the runtime busy. */
+static int holder(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    model_check(heist_latch_wait(&hold, HEIST_FOREVER) == 0);
+    held++;
+    return 0;
+}
+
+/* Starts it and lets the others go on. */
+static void start_held(void)
+{
+    start(1);
+    model_check(heist_spawn(rt, holder, NULL, NULL, HEIST_FOREVER) == 0);
+    heist_latch_arrive(&entered);
+}
+
+/* --- work given before the stop -------------------------------------------------- */
+
+static void stop_finishes(unsigned workers)
+{
+    start(workers);
+    payload = 1;
+    model_check(heist_spawn(rt, work, NULL, NULL, HEIST_FOREVER) == 0);
+    stop();
+    model_check(runs == 1);
+}
+
+static void stop_finishes_1(unsigned id)
+{
+    (void)id;
+    stop_finishes(1);
+}
+
+static void stop_finishes_2(unsigned id)
+{
+    (void)id;
+    stop_finishes(2);
+}
+
+static void start_and_stop(unsigned id)
+{
+    (void)id;
+    start(1);
+    stop();
+}
+
+static void start_and_stop_2(unsigned id)
+{
+    (void)id;
+    start(2);
+    stop();
+}
+
+/* What a task spawns belongs to it. */
+static int spawning(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    payload = 1;
+    return heist_spawn(rt, work, NULL, NULL, HEIST_FOREVER);
+}
+
+static void stop_finishes_what_tasks_spawn(unsigned id)
+{
+    (void)id;
+    start(2);
+    model_check(heist_spawn(rt, spawning, NULL, NULL, HEIST_FOREVER) == 0);
+    stop();
+    model_check(runs == 1);
+}
+
+/* Not in time, then again. */
+static void stop_in_time(unsigned id)
+{
+    (void)id;
+    start(1);
+    payload = 1;
+    model_check(heist_spawn(rt, work, NULL, NULL, HEIST_FOREVER) == 0);
+    last_words = 1;
+    int rc = heist_stop(rt, heist_after(SOON));
+    model_saw(rc == 0 ? SAW_RUN : SAW_TIME_OUT);
+    if (rc < 0) {
+        model_check(rc == -ETIMEDOUT);
+        rc = heist_spawn(rt, work, NULL, NULL, HEIST_FOREVER);
+        model_check(rc == -ESHUTDOWN);
+        stop();
+    }
+    model_check(runs == 1);
+}
+
+/* A strand that wakes by itself, at a deadline, and waits again. */
+static int sleeper(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    int rc = heist_latch_wait(&done, heist_after(SOON));
+    model_check(rc == -ETIMEDOUT);
+    model_check(heist_latch_wait(&hold, HEIST_FOREVER) == 0);
+    held++;
+    return 0;
+}
+
+/* It is never quiet while that strand is put aside, or awake. */
+static void stop_waits_for_a_sleeper(unsigned id)
+{
+    (void)id;
+    start(1);
+    last_words = 1;
+    model_check(heist_spawn(rt, sleeper, NULL, NULL, HEIST_FOREVER) == 0);
+    model_check(heist_stop(rt, heist_after(4 * SOON)) == -ETIMEDOUT);
+    heist_latch_arrive(&hold);
+    stop();
+    model_check(held == 1);
+}
+
+static void both_times_were_seen(void)
+{
+    model_check(model_seen() >> SAW_RUN & 1);
+    model_check(model_seen() >> SAW_TIME_OUT & 1);
+}
+
+/* --- calls that race with the stop ------------------------------------------------ */
+
+/* Thread 1 spawns while thread 0 stops; its arrival lets the holder go on, and
+ * that resume races with the end of the runtime. */
+static void spawn_or_refused(unsigned id)
+{
+    if (id == 0) {
+        start_held();
+        stop();
+        model_check(held == 1);
+        return;
+    }
+    model_check(heist_latch_wait(&entered, HEIST_FOREVER) == 0);
+    payload = 1;
+    int rc = heist_spawn(rt, work, NULL, NULL, HEIST_FOREVER);
+    model_check(rc == 0 || rc == -ESHUTDOWN);
+    model_saw(rc == 0 ? SAW_RUN : SAW_REFUSED);
+    accepted = rc == 0;
+    heist_latch_arrive(&hold);
+}
+
+static void ran_if_accepted(void)
+{
+    model_check(runs == accepted);
+}
+
+static void both_were_seen(void)
+{
+    model_check(model_seen() >> SAW_RUN & 1);
+    model_check(model_seen() >> SAW_REFUSED & 1);
+}
+
+static void nothing_left(void)
+{
+    free_guests();
+}
+
+/* The task is done, its spawner still on the way out. */
+static void spawner_leaves_late(unsigned id)
+{
+    if (id == 1) {
+        await_start();
+        payload = 1;
+        model_check(heist_spawn(rt, work, NULL, &done, HEIST_FOREVER) == 0);
+        return;
+    }
+    start(1);
+    model_check(heist_latch_wait(&done, HEIST_FOREVER) == 0);
+    stop();
+    model_check(runs == 1);
+}
+
+/* The resume of the last strand is the last visit. */
+static void resume_races_with_stop(unsigned id)
+{
+    if (id == 1) {
+        await_start();
+        heist_latch_arrive(&hold);
+        return;
+    }
+    start(1);
+    model_check(heist_spawn(rt, holder, NULL, NULL, HEIST_FOREVER) == 0);
+    stop();
+    model_check(held == 1);
+}
+
+/* --- guests ------------------------------------------------------------------------ */
+
+static void root(heist_ctx c, void *arg)
+{
+    (void)c;
+    guests[0] = hi_worker_self();
+    payload = 1;
+    runs++;
+    if (arg) heist_latch_arrive(arg);
+}
+
+/* The root has told of itself, the guest is still on the way out. */
+static void guest_leaves_late(unsigned id)
+{
+    if (id == 1) {
+        await_start();
+        model_check(heist_run(rt, root, &done) == 0);
+        return;
+    }
+    start(1);
+    model_check(heist_latch_wait(&done, HEIST_FOREVER) == 0);
+    stop();
+    model_check(runs == 1);
+}
+
+static void spawning_root(heist_ctx c, void *arg)
+{
+    root(c, NULL);
+    runs--; /* its task counts */
+    model_check(heist_spawn(rt, work, NULL, NULL, HEIST_FOREVER) == 0);
+    heist_latch_arrive(arg);
+}
+
+/* A guest leaves a task in its own queue. */
+static void guest_leaves_a_task(unsigned id)
+{
+    if (id == 1) {
+        await_start();
+        model_check(heist_run(rt, spawning_root, &done) == 0);
+        return;
+    }
+    start(1);
+    model_check(heist_latch_wait(&done, HEIST_FOREVER) == 0);
+    stop();
+    model_check(runs == 1);
+}
+
+static void run_or_refused(unsigned id)
+{
+    if (id == 0) {
+        start_held();
+        stop();
+        model_check(held == 1);
+        return;
+    }
+    model_check(heist_latch_wait(&entered, HEIST_FOREVER) == 0);
+    int rc = heist_run(rt, root, NULL);
+    model_check(rc == 0 || rc == -ESHUTDOWN);
+    model_check(runs == (rc == 0));
+    model_saw(rc == 0 ? SAW_RUN : SAW_REFUSED);
+    if (!guests[0]) guests[0] = hi_self_get();
+    heist_latch_arrive(&hold);
+}
+
+static const model_test tests[] = {
+    {.name = "a_runtime_of_one_starts_and_stops",
+     .threads = 1,
+     .setup = setup,
+     .thread = start_and_stop,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {2, 2, 1},
+     .full = {3, 2, 1},
+     .deep = {4, 2, 1}},
+    {.name = "a_runtime_of_two_starts_and_stops",
+     .threads = 1,
+     .setup = setup,
+     .thread = start_and_stop_2,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "stop_finishes_what_was_taken",
+     .threads = 1,
+     .setup = setup,
+     .thread = stop_finishes_1,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {1, 2, 1},
+     .full = {2, 2, 1},
+     .deep = {3, 2, 1}},
+    {.name = "stop_finishes_what_was_taken_by_one_of_two",
+     .threads = 1,
+     .setup = setup,
+     .thread = stop_finishes_2,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "stop_finishes_what_tasks_spawn",
+     .threads = 1,
+     .setup = setup,
+     .thread = stop_finishes_what_tasks_spawn,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "stop_in_time_or_again",
+     .threads = 1,
+     .setup = setup,
+     .thread = stop_in_time,
+     .after = nothing_left,
+     .end = both_times_were_seen,
+     .clock_step = 1000000,
+     .quick = {1, 1, 1},
+     .full = {2, 1, 1},
+     .deep = {2, 2, 1}},
+    {.name = "stop_waits_for_a_strand_that_wakes_by_itself",
+     .threads = 1,
+     .setup = setup,
+     .thread = stop_waits_for_a_sleeper,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {1, 2, 1},
+     .full = {2, 2, 1},
+     .deep = {3, 2, 1}},
+    {.name = "a_spawn_during_stop_runs_once_or_is_refused",
+     .threads = 2,
+     .setup = setup,
+     .thread = spawn_or_refused,
+     .after = ran_if_accepted,
+     .end = both_were_seen,
+     .clock_step = 1000000,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "stop_waits_for_a_spawner_on_its_way_out",
+     .threads = 2,
+     .setup = setup,
+     .thread = spawner_leaves_late,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "stop_waits_for_who_resumes_the_last_strand",
+     .threads = 2,
+     .setup = setup,
+     .thread = resume_races_with_stop,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "stop_waits_for_a_guest_on_its_way_out",
+     .threads = 2,
+     .setup = setup,
+     .thread = guest_leaves_late,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "stop_runs_the_task_that_a_guest_leaves",
+     .threads = 2,
+     .setup = setup,
+     .thread = guest_leaves_a_task,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+    {.name = "a_run_during_stop_runs_once_or_is_refused",
+     .threads = 2,
+     .setup = setup,
+     .thread = run_or_refused,
+     .after = nothing_left,
+     .end = both_were_seen,
+     .clock_step = 1000000,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .deep = {5, 3, 2},
+     .random = true},
+};
+
+int main(int argc, char **argv)
+{
+    return model_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
