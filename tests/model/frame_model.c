@@ -314,8 +314,7 @@ static void chain_fork(heist_ctx c, unsigned life)
     open(c, life);
     heist_fork(c, chain_body);
     hi_strand_expose_all(heist_load_relaxed(&s->worker), s);
-    /* The left half of a thief of the long chain. */
-    if (last_life > 1 && model_self() != 0) hi_cpu_relax();
+    if (last_life > 1) hi_cpu_relax(); /* the left half */
     if (heist_join(c))
         chain(c, life);
     else
