@@ -34,9 +34,8 @@
 #include "core/sleep.h"
 
 enum {
-    SETTLE_SPINS = 400, /* looks at the thief before the strand is put aside */
-    NESTED_MAX = 128,   /* leapfrogged frames on one stack */
-    HOPS_MAX = 8        /* from thief to thief's thief */
+    NESTED_MAX = 128, /* leapfrogged frames on one stack */
+    HOPS_MAX = 8      /* from thief to thief's thief */
 };
 
 static uintptr_t state_of(const void *p, unsigned letter)
@@ -78,8 +77,8 @@ void hi_strand_expose_all(hi_worker *w, hi_strand *s)
 bool hi_frame_unexpose(hi_worker *w, heist_frame *f)
 {
     uintptr_t exposed = HI_FRAME_EXPOSED;
-    /* F3: the owner's own writes; only the exclusion matters here. */
-    if (!heist_cas_acquire(&f->state, &exposed, HI_FRAME_PRIVATE)) return false;
+    /* relaxed: own-slot (what it takes back it wrote itself) */
+    if (!heist_cas_relaxed(&f->state, &exposed, HI_FRAME_PRIVATE)) return false;
     hi_deque_pop_if(&w->deque, hi_frame_ticket(f));
     return true;
 }
@@ -200,13 +199,13 @@ void hi_frame_settle(hi_worker *w, hi_strand *s, heist_frame *f)
         if (leapfrog(w, s, f, state) == LEAP_AGAIN) {
             heist_store_relaxed(&s->waiting, f); /* relaxed: hint */
             spins = 0;
-        } else if (++spins < SETTLE_SPINS) {
+        } else if (++spins < w->rt->settle_spins) {
             hi_cpu_relax();
         } else if (w->orphan) {
             hi_die(__FILE__, __LINE__,
                    "fork() inside a task: the child joined what a worker of "
                    "the parent had taken");
-        } else if (heist_cas_acq_rel(&f->state, &state, /* F5: wake us. */
+        } else if (heist_cas_release(&f->state, &state, /* F5: wake us. */
                                      state_of(s, HI_FRAME_WAITED))) {
             hi_worker_suspend(w, s);
             spins = 0;

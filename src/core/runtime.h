@@ -40,7 +40,8 @@ struct heist_runtime {
     HEIST_ATOMIC(uint32_t) rescue; /* hi_barrier_all works here */
 
     heist_config config HEIST_ALIGNED(HEIST_LINE);
-    int64_t spin; /* how long a search lasts */
+    int64_t spin;     /* how long a search lasts */
+    int settle_spins; /* looks at a thief before the strand is put aside */
     hi_worker *pool;
     hi_worker *parents; /* the pool before a fork(): abandoned, not lost */
     HEIST_ATOMIC(hi_worker *) *victims;

@@ -364,6 +364,35 @@ static void after_waiting_twice(void)
     after();
 }
 
+/* The thief ends at any moment of a join that gives up at once. */
+static int impatient_root(heist_ctx c, void *arg)
+{
+    (void)arg;
+    open(c, 0);
+    hi_cpu_relax(); /* the left half */
+    close(c, 0);
+    pool_end(rt);
+    return 0;
+}
+
+static void setup_impatient(void)
+{
+    start(2, HEIST_EAGER, false, impatient_root);
+    rt->settle_spins = 0;
+}
+
+static void after_impatient(void)
+{
+    if (heist_load_relaxed(&rt->pool[0].stats.suspended)) model_saw(63);
+    after();
+}
+
+static void gave_up(void)
+{
+    first_frame_had_both();
+    model_check(model_seen() >> 63);
+}
+
 /* --- what a worker shows ---------------------------------------------------- */
 
 /*
@@ -558,6 +587,9 @@ static const model_test tests[] = {
     {PLAY("a_worker_shows_only_strands_that_are_ready", 2, setup_showing, look,
           after, NULL),
      BOUNDS(2, 1, 4, 2, 5, 2)},
+    {PLAY("a_joiner_gives_up_as_its_thief_ends", 2, setup_impatient,
+          worker_or_thief, after_impatient, gave_up),
+     BOUNDS(2, 1, 4, 1, 5, 2)},
     {.name = "a_runtime_of_one_worker_forks_joins_and_stops",
      .threads = 1,
      .setup = setup_whole_one,

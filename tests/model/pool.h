@@ -50,6 +50,7 @@ static inline heist_runtime *pool_open(unsigned workers, size_t capacity)
     heist_runtime *rt = pool_alloc(sizeof *rt);
     rt->workers = workers;
     rt->config.steal_attempts = 1;
+    rt->settle_spins = 400;
     rt->config.stack_bytes = POOL_STACK;
     rt->pool = pool_alloc(workers * sizeof *rt->pool);
     rt->victims = pool_alloc((workers + POOL_SEATS) * sizeof *rt->victims);

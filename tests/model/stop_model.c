@@ -40,6 +40,13 @@ static void setup(void)
     heist_latch_init(&entered, 1);
 }
 
+/* Without the watchman, whose looks would hide a lost wake-up. */
+static void worker_starts(void *user, unsigned worker)
+{
+    (void)user, (void)worker;
+    heist_store_relaxed(&hi_worker_self()->rt->rescue, 0);
+}
+
 /* What was written before the stop is seen by who ends. */
 static void worker_stops(void *user, unsigned worker)
 {
@@ -55,6 +62,7 @@ static void start(unsigned workers)
                       .idle = HEIST_ECO,
                       .stack_bytes = 64 << 10,
                       .unpinned = true,
+                      .on_worker_start = worker_starts,
                       .on_worker_stop = worker_stops};
     model_check(heist_start(&rt, &c) == 0);
     heist_store_release(&started, 1);
