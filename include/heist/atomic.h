@@ -65,14 +65,16 @@
     __atomic_fetch_sub(&(p)->heist_cell, (v), __ATOMIC_RELAXED)
 #define heist_sub_acq_rel(p, v) \
     __atomic_fetch_sub(&(p)->heist_cell, (v), __ATOMIC_ACQ_REL)
+#define heist_sub_release(p, v) \
+    __atomic_fetch_sub(&(p)->heist_cell, (v), __ATOMIC_RELEASE)
 #define heist_or_relaxed(p, v) \
     __atomic_fetch_or(&(p)->heist_cell, (v), __ATOMIC_RELAXED)
-#define heist_or_acq_rel(p, v) \
-    __atomic_fetch_or(&(p)->heist_cell, (v), __ATOMIC_ACQ_REL)
+#define heist_or_release(p, v) \
+    __atomic_fetch_or(&(p)->heist_cell, (v), __ATOMIC_RELEASE)
 #define heist_and_relaxed(p, v) \
     __atomic_fetch_and(&(p)->heist_cell, (v), __ATOMIC_RELAXED)
-#define heist_and_acq_rel(p, v) \
-    __atomic_fetch_and(&(p)->heist_cell, (v), __ATOMIC_ACQ_REL)
+#define heist_and_release(p, v) \
+    __atomic_fetch_and(&(p)->heist_cell, (v), __ATOMIC_RELEASE)
 
 /*
  * The one fence with a machine instruction, for store->load (Dekker) points.

@@ -119,6 +119,8 @@ HEIST_INLINE bool heist_join(heist_ctx c)
 {
     /* F2: first close the frame, then see whether a thief was faster. */
     heist_store_relaxed(&c.frame->fn, (heist_frame_fn *)0);
+    /* F2: in this order.  kept: compilers are not checked by the checker but by
+     * tools/check-assembly. */
     heist_fence_compiler();
     /* F2: the line is above every frame that somebody took. */
     if (HEIST_UNLIKELY(c.frame < heist_load_relaxed(&c.strand->line)))

@@ -155,8 +155,6 @@ static leap leap_from(hi_worker *w, hi_strand *s, heist_frame *f,
     heist_frame *cursor = (heist_frame *)(state & ~(uintptr_t)HI_FRAME_LETTER);
     hi_strand *thief = hi_strand_of(cursor);
     hi_worker *tw = heist_load_relaxed(&thief->worker); /* relaxed: hint */
-    /* F4: f is still taken, so the strands on the way are of this runtime. */
-    if (heist_load_acquire(&f->state) == HI_FRAME_DONE) return LEAP_AGAIN;
     uintptr_t item;
     hi_steal got =
         hi_deque_steal_range(&tw->deque, hi_frame_ticket(cursor),
@@ -183,7 +181,9 @@ static leap leapfrog(hi_worker *w, hi_strand *s, heist_frame *f,
         heist_frame *g =
             heist_load_relaxed(&thief->waiting); /* relaxed: hint */
         if (!g) break;
-        state = heist_load_acquire(&g->state); /* F4: who took it. */
+        /* F4: who took it.  kept: his strand; to see an old one takes more
+         * stale reads than the checker's bounds. */
+        state = heist_load_acquire(&g->state);
         if ((state & HI_FRAME_LETTER) != HI_FRAME_TAKEN) break;
     }
     return LEAP_NOTHING;

@@ -82,7 +82,7 @@ static void tell(waiter *w)
 static void open_latch(heist_latch *latch)
 {
     uintptr_t list = list_lock(latch);
-    heist_swap_acq_rel(&latch->state, OPEN); /* C2: the last touch. */
+    heist_swap_release(&latch->state, OPEN); /* C2: the last touch. */
     waiter *w = (waiter *)list;
     while (w) {
         waiter *next = w->next;

@@ -23,9 +23,9 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
     s->context = outer->context;           /* the same C stack */
     hi_strand_reset(s, false);
     hi_strand_expose_all(w, outer);
-    heist_store_release(&w->strand, s); /* W2: an empty strand. */
+    hi_worker_show(w, s);
     fn((heist_ctx){&s->hot, s->base}, arg);
-    heist_store_release(&w->strand, outer); /* W2: as it was. */
+    hi_worker_show(w, outer);
     /* Kept until the runtime ends: a thief may still look at it, and must not
      * find the frames of another runtime there. */
     heist_store_relaxed(&s->outer, (hi_strand *)NULL); /* relaxed: hint */
@@ -58,11 +58,11 @@ static inline void guest_run(hi_worker *g, heist_root_fn *fn, void *arg)
 {
     hi_strand *s = g->native;
     g->root = fn;
-    heist_store_release(&g->strand, s); /* W2: an empty strand. */
+    hi_worker_show(g, s);
     fn((heist_ctx){&s->hot, hi_strand_base(s)}, arg);
     /* relaxed: own-field */
     if (HEIST_UNLIKELY(heist_load_relaxed(&g->put_aside))) hi_worker_finish(g);
-    heist_store_release(&g->strand, (hi_strand *)NULL); /* W2: none to see. */
+    hi_worker_show(g, NULL);
     if (HEIST_LIKELY(hi_strand_is_fresh(s)))
         s->skip = HI_SKIP_FIRST;
     else
@@ -159,11 +159,10 @@ HI_HOT int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
 {
     __builtin_prefetch(rt, 1); /* far away after an idle gap, as all is */
     hi_worker *g = hi_self_get();
-    heist_runtime *in =
-        rt ? rt : heist_load_acquire(&hi_standard); /* G2: it runs. */
-    /* G3: a thread that was here before; in the child of a fork() none was. */
-    if (HEIST_UNLIKELY(!g || !g->guest || g->inside ||
-                       heist_load_acquire(&g->seat) != in || !in)) {
+    heist_runtime *in = rt ? rt : hi_runtime_standard();
+    /* A thread that was here before; in the child of a fork() none was. */
+    if (HEIST_UNLIKELY(!g || !g->guest || g->inside || hi_guest_seat(g) != in ||
+                       !in)) {
         int rc = arrive(rt, fn, arg, &g);
         if (rc != SEATED) return rc;
     }

@@ -14,8 +14,7 @@
  *
  * Edges
  *   S5  visit  visitors; fence; phase       <>  stop  phase; fence; visitors
- *   S6  stop  release phase                 ->  all   acquire phase
- *   S7  maybe_quiet  add quiet              ->  stop  load quiet
+ *   S6  stop  release phase                 ->  all   acquire phase  hooks see it
  *   V1  seat  release victim, count         ->  thief acquire   its fields
  *   G1  revive  release generation          ->  get   acquire generation
  *   G2  start  release default              ->  get   acquire default
@@ -157,7 +156,9 @@ static void pool_destroy(heist_runtime *rt)
 
 static void threads_end(heist_runtime *rt, unsigned n)
 {
-    heist_store_release(&rt->phase, HI_ENDING); /* S6: nothing is left. */
+    /* S6: nothing is left.  kept: heist_stop has a fence before it, a start that
+     * fails has none. */
+    heist_store_release(&rt->phase, HI_ENDING);
     hi_sleep_wake_all(rt);
     for (unsigned i = 0; i < n; i++)
         hi_thread_join(rt->pool[i].thread);
@@ -165,7 +166,7 @@ static void threads_end(heist_runtime *rt, unsigned n)
 
 static int threads_start(heist_runtime *rt)
 {
-    heist_store_release(&rt->phase, HI_RUNNING); /* S6: all is prepared. */
+    heist_store_relaxed(&rt->phase, HI_RUNNING); /* relaxed: init */
     for (unsigned i = 0; i < rt->workers; i++) {
         char name[24];
         hi_worker *w = &rt->pool[i];
@@ -302,14 +303,14 @@ static heist_runtime *start_standard(void)
     if (heist_start(&fresh, &c) < 0) return NULL;
     heist_runtime *none = NULL;
     /* G2: a runtime that runs. */
-    if (heist_cas_acq_rel(&hi_standard, &none, fresh)) return fresh;
-    heist_stop(fresh, HEIST_FOREVER);        /* somebody else was faster */
-    return heist_load_acquire(&hi_standard); /* G2: his. */
+    if (heist_cas_release(&hi_standard, &none, fresh)) return fresh;
+    heist_stop(fresh, HEIST_FOREVER); /* somebody else was faster */
+    return hi_runtime_standard();
 }
 
 HI_HOT heist_runtime *hi_runtime_get(heist_runtime *rt)
 {
-    if (!rt) rt = heist_load_acquire(&hi_standard); /* G2: it runs. */
+    if (!rt) rt = hi_runtime_standard();
     if (!rt) return start_standard();
     /* G1: its pool is this process's. */
     if (HEIST_LIKELY(heist_load_acquire(&rt->generation) == generation()))
@@ -354,8 +355,7 @@ static hi_worker *guest_from_list(heist_runtime *rt)
     hi_worker **best = NULL;
     for (hi_worker **link = &home.free_guests; *link;
          link = &(*link)->next_guest) {
-        /* G3: where it sits. */
-        heist_runtime *seat = heist_load_acquire(&(*link)->seat);
+        heist_runtime *seat = hi_guest_seat(*link);
         if (seat == rt) {
             best = link;
             break;
@@ -378,9 +378,9 @@ static bool take_seat(heist_runtime *rt, hi_worker *g)
         g->index = n;
         g->eager = rt->config.exposure == HEIST_EAGER;
         hi_random_seed(&g->random, rt->config.seed, n);
-        heist_store_release(&g->seat, rt);             /* G3: it sits here. */
-        heist_store_release(&rt->victims[n], g);       /* V1: its fields. */
-        heist_store_release(&rt->victim_count, n + 1); /* V1: one more. */
+        heist_store_relaxed(&g->seat, rt);             /* relaxed: own-field */
+        heist_store_relaxed(&rt->victims[n], g);       /* relaxed: before-V1 */
+        heist_store_release(&rt->victim_count, n + 1); /* V1: its fields. */
     }
     hi_lock_give(&rt->lock);
     return room;
@@ -397,8 +397,7 @@ static void guest_release(hi_worker *g)
 /* The calling thread is a guest whose runtime has stopped. */
 static bool lost_its_seat(const hi_worker *g)
 {
-    return g && g->guest && !g->inside &&
-           !heist_load_acquire(&g->seat); /* G3: nobody looks at it. */
+    return g && g->guest && !g->inside && !hi_guest_seat(g);
 }
 
 static hi_worker *guest_find(heist_runtime *rt)
@@ -418,8 +417,7 @@ int hi_guest_sit(heist_runtime *rt, hi_worker **out)
     }
     hi_worker *g = guest_find(rt);
     if (!g) return -ENOMEM;
-    /* G3: nobody else moves it while it is ours. */
-    if (heist_load_acquire(&g->seat) != rt && !take_seat(rt, g)) {
+    if (hi_guest_seat(g) != rt && !take_seat(rt, g)) {
         guest_release(g);
         return -EUSERS;
     }
@@ -443,7 +441,7 @@ void hi_guest_stand(hi_worker *g)
 
 void hi_runtime_maybe_quiet(heist_runtime *rt)
 {
-    heist_add_release(&rt->quiet, 1); /* S7: look again. */
+    heist_add_relaxed(&rt->quiet, 1); /* relaxed: after-S5 */
     hi_futex_wake(&rt->quiet, INT32_MAX);
 }
 
@@ -483,8 +481,7 @@ static int wait_quiet(heist_runtime *rt, heist_time deadline)
 {
     int rc = 0;
     for (;;) {
-        uint32_t seen =
-            heist_load_acquire(&rt->quiet); /* S7: before we look. */
+        uint32_t seen = heist_load_relaxed(&rt->quiet); /* relaxed: before-S5 */
         if (is_quiet(rt)) return 0;
         if (rc < 0 || deadline <= HEIST_NOW) return -ETIMEDOUT;
         rc = hi_futex_wait(&rt->quiet, seen, deadline);
@@ -494,10 +491,9 @@ static int wait_quiet(heist_runtime *rt, heist_time deadline)
 /* Guests keep their memory but lose their seat. */
 static void unseat_guests(heist_runtime *rt)
 {
-    /* V1: all of them. */
-    uint32_t n = heist_load_acquire(&rt->victim_count);
+    uint32_t n = hi_victim_count(rt);
     for (uint32_t i = rt->workers; i < n; i++) {
-        hi_worker *g = heist_load_acquire(&rt->victims[i]); /* V1: it. */
+        hi_worker *g = hi_victim(rt, i);
         hi_task_free_cached(g);
         hi_worker_free_spare(g); /* the next runtime may want other stacks */
         /* G3: the thread that owns it finds no seat. */
@@ -516,19 +512,19 @@ static bool is_inside(const heist_runtime *rt)
 int heist_stop(heist_runtime *rt, heist_time deadline)
 {
     bool standard = rt == NULL;
-    if (standard) rt = heist_load_acquire(&hi_standard); /* G2: it runs. */
+    if (standard) rt = hi_runtime_standard();
     if (!rt) return 0;
     if (is_inside(rt)) return -EDEADLK;
     rt = hi_runtime_get(rt);
     if (!rt) return -ENOMEM;
     uint32_t running = HI_RUNNING;
-    /* S6: no work from outside any more. */
-    heist_cas_acq_rel(&rt->phase, &running, HI_STOPPING);
+    /* relaxed: before-S5 */
+    heist_cas_relaxed(&rt->phase, &running, HI_STOPPING);
     int rc = wait_quiet(rt, deadline);
     if (rc < 0) return rc;
     heist_runtime *self = rt;
-    /* G2: the next use starts another one. */
-    if (standard && !heist_cas_acq_rel(&hi_standard, &self, NULL)) return 0;
+    /* relaxed: decided-by-G2 (the next use starts another one) */
+    if (standard && !heist_cas_relaxed(&hi_standard, &self, NULL)) return 0;
     threads_end(rt, rt->workers);
     while (heist_load_acquire(&rt->visitors)) /* S5: all gone. */
         hi_thread_yield();
@@ -578,10 +574,9 @@ int heist_stats_read(heist_runtime *rt, unsigned index, heist_stats *out)
         stats_add(out, &rt->pool[index].stats);
         return 0;
     }
-    uint32_t n = heist_load_acquire(&rt->victim_count); /* V1: all of them. */
+    uint32_t n = hi_victim_count(rt);
     for (uint32_t i = rt->workers; i < n; i++) {
-        /* V1: it. */
-        stats_add(out, &heist_load_acquire(&rt->victims[i])->stats);
+        stats_add(out, &hi_victim(rt, i)->stats);
     }
     return 0;
 }

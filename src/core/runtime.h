@@ -61,12 +61,17 @@ heist_runtime *hi_runtime_get(heist_runtime *rt);
 typedef HEIST_ATOMIC(heist_runtime *) hi_runtime_cell;
 extern hi_runtime_cell hi_standard;
 
+static inline heist_runtime *hi_runtime_standard(void)
+{
+    return heist_load_acquire(&hi_standard); /* G2: it runs. */
+}
+
 /* A worker has become idle, or a guest has left: look whether all is done. */
 void hi_runtime_maybe_quiet(heist_runtime *rt);
 
 static inline bool hi_runtime_is(heist_runtime *rt, hi_phase phase)
 {
-    /* S6: a phase, once seen, is the phase for what follows. */
+    /* S6: for the hooks of a worker that ends. */
     return heist_load_acquire(&rt->phase) == (uint32_t)phase;
 }
 
@@ -76,7 +81,7 @@ static inline bool hi_runtime_is(heist_runtime *rt, hi_phase phase)
  */
 static inline void hi_visit_begin(heist_runtime *rt)
 {
-    heist_add_acq_rel(&rt->visitors, 1); /* S5: seen before the phase. */
+    heist_add_relaxed(&rt->visitors, 1); /* relaxed: before-S5 */
     heist_fence_seq_cst();               /* S5: counted, now look. */
 }
 
@@ -87,11 +92,11 @@ static inline void hi_visit_begin(heist_runtime *rt)
 static inline void hi_visit_end(heist_runtime *rt)
 {
     const uint64_t leaving = UINT64_C(1) << HI_LEAVING;
-    heist_add_acq_rel(&rt->visitors, leaving - 1); /* S5: not inside. */
+    heist_add_release(&rt->visitors, leaving - 1); /* S5: not inside. */
     heist_fence_seq_cst();                         /* S5: who waits for it? */
     if (HEIST_UNLIKELY(!hi_runtime_is(rt, HI_RUNNING)))
         hi_runtime_maybe_quiet(rt);
-    heist_sub_acq_rel(&rt->visitors, leaving); /* S5: gone. */
+    heist_sub_release(&rt->visitors, leaving); /* S5: gone. */
 }
 
 /* A guest stops working. */
@@ -101,6 +106,25 @@ static inline void hi_sleep_leave(heist_runtime *rt)
     uint32_t before = heist_sub_relaxed(&rt->sleep.awake, 1);
     if (HEIST_UNLIKELY(before >= rt->workers && before > 1))
         hi_sleep_make_room(rt);
+}
+
+/* The runtime that the guest is a victim of; NULL: that one has stopped. */
+static inline heist_runtime *hi_guest_seat(const hi_worker *g)
+{
+    /* G3: as the stopper left it.  kept: the fence of the visit that follows does
+     * the same, but take_seat comes before it. */
+    return heist_load_acquire(&g->seat);
+}
+
+/* The workers and guests that may be stolen from are those below the count. */
+static inline uint32_t hi_victim_count(heist_runtime *rt)
+{
+    return heist_load_acquire(&rt->victim_count); /* V1: their fields. */
+}
+
+static inline hi_worker *hi_victim(heist_runtime *rt, uint32_t i)
+{
+    return heist_load_relaxed(&rt->victims[i]); /* relaxed: after-V1 */
 }
 
 /* Gives the calling thread a seat in rt.  -ENOMEM; -EUSERS: none is left. */

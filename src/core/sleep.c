@@ -34,7 +34,7 @@
  *
  * Edges
  *   S1  post  fence; searching, idle  <>  park  idle; fence; queues
- *   S2  wake  and idle                <>  park  and idle    one token for a bit
+ *   S2  wake  and idle                <>  park  or idle     letter or token
  *   S3  wake  swap parker             ->  park  swap parker what the waker did
  *   S4  found searching; fence        <>  post  queue; fence; searching
  */
@@ -81,8 +81,8 @@ void hi_sleep_fini(hi_sleep *s, const heist_allocator *allocator)
 /* Takes w's idle bit.  Who gets it owes w a token. */
 static bool take_bit(hi_worker *w)
 {
-    /* S2: the bit and the token go together. */
-    return heist_and_acq_rel(w->idle_word, ~w->idle_bit) & w->idle_bit;
+    /* S2: what we posted, if w announces itself only now. */
+    return heist_and_release(w->idle_word, ~w->idle_bit) & w->idle_bit;
 }
 
 static void give_token(hi_worker *w)
@@ -108,8 +108,8 @@ static bool wake_one(heist_runtime *rt)
     int here = -2;
     hi_worker *second = NULL;
     for (unsigned i = 0; i < s->words; i++) {
-        /* S1: after the fence, every announced worker is seen. */
-        uint64_t bits = heist_load_acquire(&s->idle[i]);
+        /* relaxed: after-S1 (every announced worker is seen) */
+        uint64_t bits = heist_load_relaxed(&s->idle[i]);
         for (; bits; bits &= bits - 1) {
             hi_worker *w = &rt->pool[i * 64 + (unsigned)__builtin_ctzll(bits)];
             if (here == -2) here = hi_cpu_current();
@@ -129,16 +129,16 @@ static bool wake_one(heist_runtime *rt)
 
 void hi_sleep_post(heist_runtime *rt)
 {
-    heist_fence_seq_cst(); /* S1: the work is published, now look. */
-    /* S4: a searcher that is counted will see the work. */
-    if (heist_load_acquire(&rt->sleep.searching) == 0) wake_one(rt);
+    heist_fence_seq_cst(); /* S1, S4: the work is published, now look. */
+    /* relaxed: after-S1 (a searcher that is counted will see the work) */
+    if (heist_load_relaxed(&rt->sleep.searching) == 0) wake_one(rt);
 }
 
 bool hi_sleep_post_frames(heist_runtime *rt)
 {
-    heist_fence_seq_cst(); /* S1: the frames are published, now look. */
-    /* S4: a searcher that is counted will see them. */
-    if (heist_load_acquire(&rt->sleep.searching) != 0) return false;
+    heist_fence_seq_cst(); /* S1, S4: the frames are published, now look. */
+    /* relaxed: after-S1 (a searcher that is counted will see them) */
+    if (heist_load_relaxed(&rt->sleep.searching) != 0) return false;
     /* relaxed: hint */
     if (heist_load_relaxed(&rt->sleep.awake) >= rt->workers) return false;
     return wake_one(rt);
@@ -160,8 +160,8 @@ void hi_sleep_found(hi_worker *w)
 {
     if (!w->searching) return;
     w->searching = false;
-    /* S4: from now on a poster must look for somebody else. */
-    if (heist_sub_acq_rel(&w->rt->sleep.searching, 1) != 1) return;
+    /* relaxed: before-S4 (from now on a poster must look for somebody else) */
+    if (heist_sub_relaxed(&w->rt->sleep.searching, 1) != 1) return;
     heist_fence_seq_cst(); /* S4: what was posted while we were counted. */
     if (hi_worker_visible_work(w->rt)) wake_one(w->rt);
 }
@@ -245,11 +245,12 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
     heist_runtime *rt = w->rt;
     if (w->searching) {
         w->searching = false;
-        /* S4: from now on a poster must look for our bit. */
-        heist_sub_acq_rel(&rt->sleep.searching, 1);
+        /* relaxed: before-S1 (from now on a poster must look for our bit) */
+        heist_sub_relaxed(&rt->sleep.searching, 1);
     }
     hi_count(&w->announced, 1);
-    heist_or_acq_rel(w->idle_word, w->idle_bit); /* S2: we are to be had. */
+    /* S2: we are to be had, and this is what we did before. */
+    heist_or_release(w->idle_word, w->idle_bit);
     if (w->guest)
         hi_sleep_leave(rt);
     else
@@ -282,20 +283,20 @@ void hi_sleep_make_room(heist_runtime *rt)
 
 void hi_sleep_wake(hi_worker *w)
 {
-    heist_fence_seq_cst(); /* S1: posted to its inbox, now look. */
     if (take_bit(w)) give_token(w);
 }
 
 void hi_sleep_wake_all(heist_runtime *rt)
 {
-    heist_fence_seq_cst(); /* S1: the phase is published, now look. */
     for (unsigned i = 0; i < rt->workers; i++)
         if (take_bit(&rt->pool[i])) give_token(&rt->pool[i]);
 }
 
 bool hi_sleep_all_idle(heist_runtime *rt)
 {
-    heist_fence_seq_cst(); /* S1: after what was published. */
+    /* S1: after what was published.  kept: so that the second look is not older
+     * than the first; no execution within the bounds needs it. */
+    heist_fence_seq_cst();
     for (unsigned i = 0; i < rt->workers; i++) {
         hi_worker *w = &rt->pool[i];
         /* S2: the bit of a worker that is asleep or about to be. */

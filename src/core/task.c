@@ -4,7 +4,6 @@
  *
  * Edges
  *   T1  taker  room + 1; fence; waiting  <>  spawner  waiting; fence; push
- *   T2  task fails  CAS error            ->  close  load error   the first one
  *   T3  cancel  release cancelled        ->  task  acquire cancelled
  */
 #include "core/task.h"
@@ -63,9 +62,10 @@ static void scope_failed(heist_scope *s, uint64_t order, int rc)
     if (rc < -ERRNO_MAX) rc = -ERRNO_MAX; /* not an errno, but a failure */
     uint64_t mine = order << 16 | (uint64_t)-rc;
     heist_add_relaxed(&s->failures, 1);           /* relaxed: counter */
-    uint64_t old = heist_load_relaxed(&s->error); /* relaxed: before-T2 */
-    while (mine < old && !heist_cas_release(&s->error, &old, mine))
-        ; /* T2: somebody else's error, or a smaller one, stays. */
+    uint64_t old = heist_load_relaxed(&s->error); /* relaxed: before-C2 */
+    /* relaxed: before-C2 (an earlier one's error stays) */
+    while (mine < old && !heist_cas_relaxed(&s->error, &old, mine))
+        ;
 }
 
 static void task_call(hi_task *t, heist_ctx c)
@@ -102,7 +102,7 @@ void hi_task_room(heist_runtime *rt)
     heist_fence_seq_cst(); /* T1: room was made, now look who waits. */
     /* relaxed: after-T1 */
     if (heist_load_relaxed(&rt->waiting) == 0) return;
-    heist_add_release(&rt->room, 1); /* T1: there is room. */
+    heist_add_relaxed(&rt->room, 1); /* relaxed: after-T1 */
     hi_futex_wake(&rt->room, INT32_MAX);
 }
 
@@ -114,7 +114,7 @@ static int inject(heist_runtime *rt, hi_task *t, heist_time deadline)
     int rc = 0;
     heist_add_relaxed(&rt->waiting, 1); /* relaxed: before-T1 */
     for (;;) {
-        uint32_t room = heist_load_acquire(&rt->room); /* T1: before the try. */
+        uint32_t room = heist_load_relaxed(&rt->room); /* relaxed: before-T1 */
         heist_fence_seq_cst(); /* T1: announced, now try once more. */
         if (hi_injector_push(&rt->injector, (uintptr_t)t)) {
             rc = 0; /* also when the deadline has passed: it is in */
@@ -248,7 +248,7 @@ int heist_scope_close(heist_scope *s, heist_time deadline)
         heist_scope_cancel(s);
         heist_latch_wait(&s->latch, HEIST_FOREVER);
     }
-    uint64_t error = heist_load_acquire(&s->error); /* T2: the first error. */
+    uint64_t error = heist_load_relaxed(&s->error); /* relaxed: after-C2 */
     if (error != UINT64_MAX) return -(int)(error & 0xffff);
     if (rc < 0) return rc;
     return heist_scope_is_cancelled(s) ? -ECANCELED : 0;

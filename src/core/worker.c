@@ -8,8 +8,8 @@
  * through the inbox and the loop that finds it steps aside in turn.  All of it
  * happens on the worker's own thread.
  *
- * Edges
- *   W2  owner  release strand  ->  thief  acquire strand   its base, split
+ * Edges (worker.h)
+ *   W2  hi_worker_show  ->  hi_worker_shown   its base, split
  */
 #include "core/worker.h"
 
@@ -188,13 +188,12 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor)
 {
     pass p = {{WORK_NONE, NULL}, false, false};
     heist_runtime *rt = w->rt;
-    /* V1: every victim below the count is there. */
-    uint32_t n = heist_load_acquire(&rt->victim_count);
+    uint32_t n = hi_victim_count(rt);
     bool crowded = hi_worker_is_crowded(rt);
     uint32_t start = n > 1 ? hi_random_below(&w->random, n - 1) : 0;
     for (uint32_t i = 0; i + 1 < n; i++) {
         uint32_t at = (w->index + 1 + (start + i) % (n - 1)) % n;
-        hi_worker *victim = heist_load_acquire(&rt->victims[at]); /* V1: it. */
+        hi_worker *victim = hi_victim(rt, at);
         uintptr_t item = hi_deque_oldest(&victim->deque);
         if (crowded && (!item || hi_ticket_is_frame(item))) continue;
         if (w->guest && item && !hi_ticket_is_frame(item)) continue;
@@ -213,8 +212,7 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor)
             continue;
         }
         hi_count(&w->stats.failed, 1);
-        /* W2: a strand whose frames may be looked at. */
-        hi_strand *s = heist_load_acquire(&victim->strand);
+        hi_strand *s = hi_worker_shown(victim);
         if (s && hi_strand_has_private(s)) {
             hi_strand_call(s);
             p.hidden = true;
@@ -230,11 +228,10 @@ static work rescue_pass(hi_worker *w, heist_frame *cursor)
     /* relaxed: hint */
     if (!heist_load_relaxed(&rt->rescue) || hi_worker_is_crowded(rt))
         return (work){WORK_NONE, NULL};
-    uint32_t n = heist_load_acquire(&rt->victim_count); /* V1: all of them. */
+    uint32_t n = hi_victim_count(rt);
     for (uint32_t i = 0; i < n; i++) {
-        hi_worker *victim = heist_load_acquire(&rt->victims[i]); /* V1: it. */
-        /* W2: a strand whose frames may be looked at. */
-        hi_strand *s = heist_load_acquire(&victim->strand);
+        hi_worker *victim = hi_victim(rt, i);
+        hi_strand *s = hi_worker_shown(victim);
         while (victim != w && s) {
             heist_frame *f = hi_frame_rescue(s, cursor);
             s = heist_load_relaxed(&s->outer); /* relaxed: hint */
@@ -258,9 +255,9 @@ bool hi_worker_visible_work(heist_runtime *rt)
     if (!hi_injector_is_empty(&rt->injector)) return true;
     /* relaxed: hint */
     bool frames = heist_load_relaxed(&rt->sleep.awake) < rt->workers;
-    uint32_t n = heist_load_acquire(&rt->victim_count); /* V1: all of them. */
+    uint32_t n = hi_victim_count(rt);
     for (uint32_t i = 0; i < n; i++) {
-        hi_worker *v = heist_load_acquire(&rt->victims[i]); /* V1: it. */
+        hi_worker *v = hi_victim(rt, i);
         uintptr_t item = hi_deque_oldest(&v->deque);
         if (item && (frames || !hi_ticket_is_frame(item))) return true;
     }
@@ -339,7 +336,7 @@ static work next_work(hi_worker *w, hi_strand *s)
         hi_sleep_found(w);
         return got;
     }
-    heist_store_release(&w->strand, (hi_strand *)NULL); /* W2: none to see. */
+    hi_worker_show(w, NULL);
     int64_t since = hi_clock();
     hi_count(&w->stats.busy, (uint64_t)(since - w->busy_since));
     for (hi_wake why = HI_WAKE_WORK;;) {
@@ -362,7 +359,7 @@ static work next_work(hi_worker *w, hi_strand *s)
     w->pinned = false;
     w->watch = 0;
     w->busy_since = hi_clock();
-    heist_store_release(&w->strand, s); /* W2: base and split are right. */
+    hi_worker_show(w, s);
     return got;
 }
 
@@ -375,16 +372,16 @@ static void put_spare(hi_worker *w, hi_strand *s)
 static void step_aside(hi_worker *w, hi_strand *self, hi_strand *to)
 {
     put_spare(w, self);
-    heist_store_release(&w->strand, to); /* W2: its frames are as they were. */
+    hi_worker_show(w, to);
     hi_context_switch(&self->context, &to->context);
-    heist_store_release(&w->strand, self); /* W2: nothing in it. */
+    hi_worker_show(w, self);
 }
 
 static void loop(void *strand)
 {
     hi_strand *s = strand;
     hi_worker *w = heist_load_relaxed(&s->worker); /* relaxed: own-field */
-    heist_store_release(&w->strand, s);            /* W2: nothing in it. */
+    hi_worker_show(w, s);
     for (;;) {
         work got = next_work(w, s);
         switch (got.kind) {
@@ -472,10 +469,10 @@ void hi_worker_suspend(hi_worker *w, hi_strand *s)
     hi_strand *to = loop_strand(w);
     if (!to) to = wait_in_place(w);
     if (to != s) {
-        heist_store_release(&w->strand, to); /* W2: as it was. */
+        hi_worker_show(w, to);
         hi_context_switch(&s->context, &to->context);
     }
-    heist_store_release(&w->strand, s); /* W2: its frames are as they were. */
+    hi_worker_show(w, s);
     hi_count(&w->put_aside, (uint64_t)-1);
     errno = saved;
 }

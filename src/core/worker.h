@@ -94,6 +94,18 @@ static inline void hi_count(hi_counter *c, uint64_t n)
     heist_store_relaxed(c, now + n);      /* relaxed: counter */
 }
 
+/* Owner.  Lets thieves look at the frames of s; NULL: at none. */
+static inline void hi_worker_show(hi_worker *w, hi_strand *s)
+{
+    heist_store_release(&w->strand, s); /* W2: its base, its split. */
+}
+
+/* Thief.  A strand whose frames may be looked at, or NULL. */
+static inline hi_strand *hi_worker_shown(const hi_worker *w)
+{
+    return heist_load_acquire(&w->strand); /* W2: its base, its split. */
+}
+
 /* The worker that the calling thread is now: NULL on a thread that is neither
  * of a pool nor inside heist_run. */
 hi_worker *hi_worker_self(void);

@@ -172,7 +172,8 @@ uintptr_t hi_deque_pop(hi_deque *d)
         /* relaxed: own-slot */
         item = heist_load_relaxed(slot_at(a, bottom));
         if (older > 0) return item;
-        /* D3: the last item is whose CAS moves top. */
+        /* D3: the last item is whose CAS moves top.  kept: C11 orders fences by
+         * seq_cst accesses between them, C++20 (and the checker) does not. */
         if (!heist_cas_seq_cst(&d->top, &top, moved(top, 1))) item = 0;
     }
     /* Empty now, whoever took it: top is bottom + 1. */
@@ -214,7 +215,8 @@ static inline hi_steal steal(hi_deque *d, uintptr_t low, uintptr_t span,
         bool still = heist_load_relaxed(&d->top) == top; /* relaxed: hint */
         return still ? HI_STEAL_EMPTY : HI_STEAL_RETRY;
     }
-    /* D3, D5: read, then won: the only taker, and the slot is free again. */
+    /* D3, D5: read, then won: the only taker, and the slot is free again.
+     * kept seq_cst: as in pop. */
     if (!heist_cas_seq_cst(&d->top, &top, moved(top, 1))) return HI_STEAL_RETRY;
     *item = oldest;
     return HI_STEAL_TAKEN;

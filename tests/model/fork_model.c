@@ -393,6 +393,34 @@ static void gave_up(void)
     model_check(model_seen() >> 63);
 }
 
+/* The left half ends only when somebody else has run the right one, and nobody
+ * looks for hidden frames: who sleeps must be woken. */
+static hi_futex right_ran;
+
+static void tell_right(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    (void)f;
+    pool_tell(&right_ran);
+}
+
+static int dependent_root(heist_ctx c, void *arg)
+{
+    (void)arg;
+    hi_cpu_relax(); /* the other one may be asleep by now */
+    heist_fork(c, tell_right);
+    pool_await(&right_ran);
+    model_check(!heist_join(c));
+    pool_end(rt);
+    return 0;
+}
+
+static void setup_dependent(void)
+{
+    start(2, HEIST_EAGER, false, dependent_root);
+    heist_init(&right_ran, 0);
+}
+
 /* --- what a worker shows ---------------------------------------------------- */
 
 /*
@@ -587,6 +615,9 @@ static const model_test tests[] = {
     {PLAY("a_worker_shows_only_strands_that_are_ready", 2, setup_showing, look,
           after, NULL),
      BOUNDS(2, 1, 4, 2, 5, 2)},
+    {PLAY("what_is_exposed_wakes_a_sleeper", 2, setup_dependent, worker, after,
+          NULL),
+     BOUNDS(2, 1, 2, 2, 3, 2)},
     {PLAY("a_joiner_gives_up_as_its_thief_ends", 2, setup_impatient,
           worker_or_thief, after_impatient, gave_up),
      BOUNDS(2, 1, 4, 1, 5, 2)},

@@ -278,6 +278,34 @@ static void both_seats_were_seen(void)
     model_check(model_seen() >> SAW_FRESH & 1);
 }
 
+static void nothing_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+}
+
+/* A region inside leaves a strand with the guest, which the stopper takes. */
+static void nesting_root(heist_ctx c, void *arg)
+{
+    (void)c;
+    note_guest(*(unsigned *)arg);
+    model_check(heist_run(NULL, nothing_root, NULL) == 0);
+}
+
+/* The thread goes on in another runtime while the first one stops. */
+static void guest_goes_on(unsigned id)
+{
+    unsigned first = 0, second = 1;
+    if (id == 1) {
+        pool_await(&outside);
+        stop(rt);
+        return;
+    }
+    model_check(heist_run(rt, nesting_root, &first) == 0);
+    pool_tell(&outside);
+    model_check(heist_run(other, nesting_root, &second) == 0);
+    model_saw(guests[1] == guests[0] ? SAW_REUSED : SAW_FRESH);
+}
+
 /* --- victims ------------------------------------------------------------------------ */
 
 static void setup_worker(void)
@@ -494,6 +522,15 @@ static const model_test tests[] = {
      .quick = {1, 1, 1},
      .full = {2, 1, 1},
      .deep = {2, 2, 1}},
+    {.name = "a_guest_goes_on_as_its_runtime_stops",
+     .threads = 2,
+     .setup = setup_two_hollow,
+     .thread = guest_goes_on,
+     .after = after_inherited,
+     .end = both_seats_were_seen,
+     .quick = {1, 1, 1},
+     .full = {2, 2, 1},
+     .deep = {3, 2, 1}},
     {.name = "a_worker_takes_what_a_guest_has_left",
      .threads = 2,
      .setup = setup_worker,

@@ -336,9 +336,13 @@ static void setup_idle(void)
 
 static void idle_then_looked_at(unsigned id)
 {
+    hi_worker *w = &rt->pool[0];
     if (id == 0) {
+        hi_self_set(w);
         last_words = PAYLOAD;
-        pool_loop(&rt->pool[0], run);
+        while (!hi_runtime_is(rt, HI_ENDING))
+            hi_sleep_park(w, HEIST_FOREVER);
+        hi_self_set(NULL);
         return;
     }
     if (hi_sleep_all_idle(rt)) {
