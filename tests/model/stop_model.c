@@ -198,17 +198,17 @@ static int sleeper(heist_ctx c, void *arg)
     model_check(rc == -ETIMEDOUT);
     model_check(heist_latch_wait(&hold, HEIST_FOREVER) == 0);
     held++;
+    pool_end(rt);
     return 0;
 }
 
-/* A worker by hand, thread 0, that has the sleeper; and another one that
- * searches all the time, so that nobody is the last one who does. */
+/* A worker by hand that has the sleeper; and another one that searches all
+ * the time, so that this one is never the last who does. */
 static void setup_sleeper(void)
 {
     setup();
     rt = pool_open(1, 2);
     pool_prepare(rt);
-    rt->pool[0].thread.handle = 0;
     heist_init(&rt->sleep.searching, 1);
     first = (hi_task){.fn = sleeper, .borrowed = true};
     hi_deque_push(&rt->pool[0].deque, (uintptr_t)&first);
@@ -221,10 +221,14 @@ static void stop_waits_for_a_sleeper(unsigned id)
         hi_worker_main(&rt->pool[0]);
         return;
     }
-    model_check(heist_stop(rt, heist_after(SOON)) == -ETIMEDOUT);
+    model_check(heist_stop(rt, HEIST_NOW) == -ETIMEDOUT);
     heist_latch_arrive(&hold);
-    stop();
+}
+
+static void after_sleeper(void)
+{
     model_check(held == 1);
+    pool_close(rt);
 }
 
 static void both_times_were_seen(void)
@@ -426,7 +430,7 @@ static const model_test tests[] = {
      .threads = 2,
      .setup = setup_sleeper,
      .thread = stop_waits_for_a_sleeper,
-     .after = nothing_left,
+     .after = after_sleeper,
      .clock_step = 1000000,
      .quick = {1, 2, 1},
      .full = {2, 2, 1},
