@@ -78,7 +78,7 @@ HEIST_API int heist_start(heist_runtime **out, const heist_config *config);
  * and what that spawns, ends the workers and frees the memory.  NULL stops the
  * default runtime; its next use starts it again.
  *
- * From:    any thread that is not inside a task of rt.
+ * From:    any thread that is not inside a task of rt; one thread at a time.
  * Returns: 0: rt is gone.  -ETIMEDOUT: work or workers were still busy at the deadline;
  *          rt is stopping and alive, call again.  -EDEADLK: called by one of
  *          rt's own tasks.  -ENOMEM: in the child of a fork(), rt's workers could

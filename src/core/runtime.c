@@ -15,6 +15,7 @@
  * Edges
  *   S5  visit  visitors; fence; phase       <>  stop  phase; fence; visitors
  *   S6  stop  release phase                 ->  all   acquire phase  hooks see it
+ *   S8  suspend  release put_aside          ->  stop  acquire put_aside  awake
  *   V1  seat  release victim, count         ->  thief acquire   its fields
  *   G1  revive  release generation          ->  get   acquire generation
  *   G2  start  release default              ->  get   acquire default
@@ -463,8 +464,8 @@ static bool nothing_left(heist_runtime *rt)
     for (unsigned i = 0; i < rt->workers; i++) {
         hi_worker *w = &rt->pool[i];
         if (!hi_inbox_is_empty(&w->inbox)) return false;
-        /* relaxed: after-S2 */
-        if (heist_load_relaxed(&w->put_aside)) return false;
+        /* S8: if a strand has gone on, w is seen to be awake. */
+        if (heist_load_acquire(&w->put_aside)) return false;
     }
     return true;
 }
@@ -522,9 +523,8 @@ int heist_stop(heist_runtime *rt, heist_time deadline)
     heist_cas_relaxed(&rt->phase, &running, HI_STOPPING);
     int rc = wait_quiet(rt, deadline);
     if (rc < 0) return rc;
-    heist_runtime *self = rt;
-    /* relaxed: decided-by-G2 (the next use starts another one) */
-    if (standard && !heist_cas_relaxed(&hi_standard, &self, NULL)) return 0;
+    /* relaxed: own-field (one thread stops it; the next use starts another) */
+    if (standard) heist_store_relaxed(&hi_standard, (heist_runtime *)NULL);
     threads_end(rt, rt->workers);
     while (heist_load_acquire(&rt->visitors)) /* S5: all gone. */
         hi_thread_yield();

@@ -256,8 +256,9 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
     else
         heist_sub_relaxed(&rt->sleep.awake, 1); /* relaxed: hint */
     heist_fence_seq_cst(); /* S1: announced, now look once more. */
-    if (!hi_inbox_is_empty(&w->inbox) || hi_worker_visible_work(rt) ||
-        hi_runtime_is(rt, HI_ENDING)) {
+    /* A guest has helped long enough, and tasks are not for it: letters only. */
+    bool work = !w->guest && hi_worker_visible_work(rt);
+    if (work || !hi_inbox_is_empty(&w->inbox) || hi_runtime_is(rt, HI_ENDING)) {
         wake_self(w);
         return HI_WAKE_WORK;
     }
@@ -294,8 +295,7 @@ void hi_sleep_wake_all(heist_runtime *rt)
 
 bool hi_sleep_all_idle(heist_runtime *rt)
 {
-    /* S1: after what was published.  kept: so that the second look is not older
-     * than the first; no execution within the bounds needs it. */
+    /* S1: after what was published; the second look not before the first. */
     heist_fence_seq_cst();
     for (unsigned i = 0; i < rt->workers; i++) {
         hi_worker *w = &rt->pool[i];

@@ -219,9 +219,12 @@ void heist_scope_spawn(heist_scope *s, heist_task_fn *fn, void *arg)
     hi_check(open != 0, "spawning into a closed scope");
     (void)open;
     hi_task *t = rt ? task_alloc(w && w->rt == rt ? w : NULL, rt) : NULL;
-    if (t) *t = local;
-    if (t && submit(rt, w, t, HEIST_NOW) == 0) return;
-    if (t) hi_free(&rt->config.allocator, t, sizeof *t);
+    if (t) {
+        heist_allocator a = rt->config.allocator; /* as in heist_spawn */
+        *t = local;
+        if (submit(rt, w, t, HEIST_NOW) == 0) return;
+        hi_free(&a, t, sizeof *t);
+    }
     run_here(s, &local);
 }
 

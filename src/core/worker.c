@@ -473,7 +473,9 @@ void hi_worker_suspend(hi_worker *w, hi_strand *s)
         hi_context_switch(&s->context, &to->context);
     }
     hi_worker_show(w, s);
-    hi_count(&w->put_aside, (uint64_t)-1);
+    uint64_t aside = heist_load_relaxed(&w->put_aside); /* relaxed: own-field */
+    /* S8: w is awake, and then has one strand less put aside. */
+    heist_store_release(&w->put_aside, aside - 1);
     errno = saved;
 }
 
