@@ -463,7 +463,7 @@ static hi_strand *wait_in_place(hi_worker *w)
 
 void hi_worker_suspend(hi_worker *w, hi_strand *s)
 {
-    int saved = errno; /* the thread's, and so every strand's of it */
+    int saved = hi_errno_get(); /* the thread's, and so every strand's of it */
     hi_count(&w->stats.suspended, 1);
     hi_count(&w->put_aside, 1);
     hi_strand *to = loop_strand(w);
@@ -476,7 +476,7 @@ void hi_worker_suspend(hi_worker *w, hi_strand *s)
     uint64_t aside = heist_load_relaxed(&w->put_aside); /* relaxed: own-field */
     /* S8: w is awake, and then has one strand less put aside. */
     heist_store_release(&w->put_aside, aside - 1);
-    errno = saved;
+    hi_errno_set(saved);
 }
 
 void hi_worker_finish(hi_worker *g)

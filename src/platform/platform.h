@@ -89,6 +89,10 @@ void hi_thread_yield(void);
 void *hi_self_get(void);
 void hi_self_set(void *self);
 
+/* errno of the thread, for code that switches strands: out of line as well. */
+int hi_errno_get(void);
+void hi_errno_set(int value);
+
 /* fn(arg) runs when a thread that called this ends.  One fn per process. */
 void hi_thread_at_exit(void (*fn)(void *arg), void *arg);
 

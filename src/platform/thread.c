@@ -130,6 +130,18 @@ __attribute__((noinline)) void hi_self_set(void *p)
     __asm__ __volatile__("" ::: "memory");
 }
 
+__attribute__((noinline)) int hi_errno_get(void)
+{
+    __asm__ __volatile__("" ::: "memory");
+    return errno;
+}
+
+__attribute__((noinline)) void hi_errno_set(int value)
+{
+    errno = value;
+    __asm__ __volatile__("" ::: "memory");
+}
+
 /* --- the end of a thread, the child of a fork ------------------------------ */
 
 typedef struct exit_call {

@@ -178,6 +178,16 @@ void hi_thread_yield(void)
     yield_turn();
 }
 
+int hi_errno_get(void)
+{
+    return 0;
+}
+
+void hi_errno_set(int value)
+{
+    (void)value;
+}
+
 void *hi_self_get(void)
 {
     return engine.current->self;
