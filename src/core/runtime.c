@@ -15,7 +15,7 @@
  * Edges
  *   S5  visit  visitors; fence; phase       <>  stop  phase; fence; visitors
  *   S6  stop  release phase                 ->  all   acquire phase  hooks see it
- *   S8  suspend  release put_aside          ->  stop  acquire put_aside  awake
+ *   S8  suspend  release put_aside          ->  stop  put_aside; fence  awake
  *   V1  seat  release victim, count         ->  thief acquire   its fields
  *   G1  revive  release generation          ->  get   acquire generation
  *   G2  start  release default              ->  get   acquire default
@@ -464,8 +464,8 @@ static bool nothing_left(heist_runtime *rt)
     for (unsigned i = 0; i < rt->workers; i++) {
         hi_worker *w = &rt->pool[i];
         if (!hi_inbox_is_empty(&w->inbox)) return false;
-        /* S8: if a strand has gone on, w is seen to be awake. */
-        if (heist_load_acquire(&w->put_aside)) return false;
+        /* relaxed: before-S8 (if a strand has gone on, w will be seen awake) */
+        if (heist_load_relaxed(&w->put_aside)) return false;
     }
     return true;
 }
