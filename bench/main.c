@@ -227,6 +227,7 @@ static double ms_per_s(uint64_t cpu, uint64_t wall)
 static void measure_idle(const struct plan *p)
 {
     bench_peer.region(4096);
+    sleep_ns(20000000);
     uint64_t wall = bench_now();
     uint64_t cpu = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
     sleep_ns(p->size * 1000000);

@@ -157,7 +157,11 @@ static inline void leave(heist_runtime *rt, hi_worker *g)
 
 HI_HOT int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
 {
-    __builtin_prefetch(rt, 1); /* far away after an idle gap, as all is */
+    /* After an idle gap all is far away, this code too: fetch it side by side. */
+    __builtin_prefetch(rt, 1);
+    for (unsigned i = 2; i < 9; i++)
+        __builtin_prefetch((const char *)(uintptr_t)heist_run + 64 * i);
+    __builtin_prefetch((const char *)(uintptr_t)heist_join_slow);
     hi_worker *g = hi_self_get();
     heist_runtime *in = rt ? rt : hi_runtime_standard();
     /* A thread that was here before; in the child of a fork() none was. */
