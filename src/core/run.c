@@ -132,16 +132,16 @@ arrive(heist_runtime *rt, heist_root_fn *fn, void *arg, hi_worker **out)
 /* False: the runtime is stopping. */
 static inline bool enter(heist_runtime *rt, hi_worker *g, heist_root_fn *fn)
 {
-    hi_visit_begin(rt);
+    heist_add_relaxed(&rt->sleep.awake, 1); /* relaxed: before-S9 */
+    hi_visit_begin(rt);                     /* S9: its fence. */
     g->inside = true;
-    heist_add_relaxed(&rt->sleep.awake, 1); /* relaxed: hint */
     /* relaxed: hint */
     if (HEIST_UNLIKELY(!heist_load_relaxed(&rt->sleep.forked)))
         heist_store_relaxed(&rt->sleep.forked, 1); /* relaxed: hint */
     /* Worth waking somebody at once, or nobody would find hidden frames. */
     if (HEIST_UNLIKELY(
             fn == g->long_root || g->eager ||
-            !heist_load_relaxed(&rt->sleep.watched))) /* relaxed: hint */
+            !heist_load_relaxed(&rt->sleep.watchman))) /* relaxed: after-S9 */
         hi_strand_look_first(g->native);
     return HEIST_LIKELY(hi_runtime_is(rt, HI_RUNNING));
 }

@@ -30,13 +30,24 @@
  * The proof uses no time-out.  There is one all the same, for another purpose:
  * one sleeper, the watchman, looks every few milliseconds for frames hidden
  * behind a long leaf (frame.c, rescue).  They are not published, so no poster
- * speaks for them.
+ * speaks for them.  While somebody works and somebody sleeps, one keeps watch:
+ *   - who goes to sleep keeps watch if nobody does;
+ *   - a watchman gives it up without a successor only if nobody is awake;
+ *   - who goes to work after a search, perhaps because the watchman was woken,
+ *     wakes another sleeper if nobody keeps watch and nobody searches (a searcher
+ *     does one of the two).  Who works alone puts it off until it forks, and so
+ *     does a guest that enters (fork.c, look).
+ * Fences stand between being counted as awake and looking for a watchman, and
+ * between ceasing to be the watchman and looking whether somebody is awake.
  *
  * Edges
  *   S1  post  fence; searching, idle  <>  park  idle; fence; queues
  *   S2  wake  and idle                <>  park  or idle     letter or token
  *   S3  wake  swap parker             ->  park  swap parker what the waker did
  *   S4  found searching; fence        <>  post  queue; fence; searching
+ *   S9  watch awake; fence; watchman  <>  park  watchman; fence; awake
+ *       (awake counted for us by who woke us, or by enter in run.c)
+ *   S10  leave awake; fence; queues   <>  post_frames  queue; fence; awake
  */
 #include "core/sleep.h"
 
@@ -67,7 +78,6 @@ int hi_sleep_init(hi_sleep *s, unsigned workers,
     if (!s->idle) return -ENOMEM;
     heist_init(&s->searching, 0);
     heist_init(&s->awake, workers);
-    heist_init(&s->watched, 0);
     heist_init(&s->watchman, 0);
     heist_init(&s->forked, 0);
     return 0;
@@ -100,31 +110,62 @@ static void give_token(hi_worker *w)
     if (self) hi_count(&self->stats.woken, 1);
 }
 
-/* Wakes the idle worker of lowest index, or rather the next one if that one's
- * home is the CPU we are on: it would have to wait for us. */
-static bool wake_one(heist_runtime *rt)
+/*
+ * The sleeper whose waking costs least: not the watchman, or somebody must take
+ * his place; least of all the one whose home is this CPU, it would have to wait
+ * for us.
+ */
+static hi_worker *best_sleeper(heist_runtime *rt)
 {
-    hi_sleep *s = &rt->sleep;
-    int here = -2;
-    hi_worker *second = NULL;
+    const hi_sleep *s = &rt->sleep;
+    hi_worker *best = NULL;
+    int best_cost = 0, here = -2;
     for (unsigned i = 0; i < s->words; i++) {
         /* relaxed: after-S1 (every announced worker is seen) */
         uint64_t bits = heist_load_relaxed(&s->idle[i]);
         for (; bits; bits &= bits - 1) {
             hi_worker *w = &rt->pool[i * 64 + (unsigned)__builtin_ctzll(bits)];
             if (here == -2) here = hi_cpu_current();
-            if (w->home == here && here >= 0 && !second) {
-                second = w;
-                continue;
-            }
-            if (!take_bit(w)) continue;
-            give_token(w);
-            return true;
+            int cost = w->home == here && here >= 0 ? 2 : 0;
+            /* relaxed: hint */
+            cost += heist_load_relaxed(&s->watchman) == w->index + 1;
+            if (cost == 0) return w;
+            if (!best || cost < best_cost) best = w, best_cost = cost;
         }
     }
-    if (!second || !take_bit(second)) return false;
-    give_token(second);
-    return true;
+    return best;
+}
+
+static bool wake_one(heist_runtime *rt)
+{
+    for (hi_worker *w; (w = best_sleeper(rt));) {
+        if (!take_bit(w)) continue; /* somebody was faster: one sleeper less */
+        give_token(w);
+        return true;
+    }
+    return false;
+}
+
+/* S9: called after the fence that follows our being counted as awake. */
+bool hi_sleep_unwatched(heist_runtime *rt)
+{
+    hi_sleep *s = &rt->sleep;
+    if (heist_load_relaxed(&s->watchman)) return false; /* relaxed: after-S9 */
+    /* relaxed: hint (without the barrier he could do nothing) */
+    if (!heist_load_relaxed(&rt->rescue)) return false;
+    if (heist_load_relaxed(&s->searching)) return false; /* relaxed: after-S9 */
+    uint64_t sleepers = 0;
+    for (unsigned i = 0; i < s->words; i++)
+        sleepers |= heist_load_relaxed(&s->idle[i]); /* relaxed: after-S9 */
+    return sleepers != 0;
+}
+
+void hi_sleep_see_to_watch(heist_runtime *rt, bool looks)
+{
+    heist_fence_seq_cst(); /* S9: counted as awake, now look. */
+    /* relaxed: after-S9 */
+    bool alone = heist_load_relaxed(&rt->sleep.awake) == 1;
+    if (!(looks && alone) && hi_sleep_unwatched(rt)) wake_one(rt);
 }
 
 void hi_sleep_post(heist_runtime *rt)
@@ -136,12 +177,13 @@ void hi_sleep_post(heist_runtime *rt)
 
 bool hi_sleep_post_frames(heist_runtime *rt)
 {
-    heist_fence_seq_cst(); /* S1, S4: the frames are published, now look. */
+    /* S1, S4, S10: the frames are published, now look. */
+    heist_fence_seq_cst();
     /* relaxed: after-S1 (a searcher that is counted will see them) */
     if (heist_load_relaxed(&rt->sleep.searching) != 0) return false;
-    /* relaxed: hint */
-    if (heist_load_relaxed(&rt->sleep.awake) >= rt->workers) return false;
-    return wake_one(rt);
+    /* relaxed: after-S10 (who leaves looks for the frames) */
+    bool room = heist_load_relaxed(&rt->sleep.awake) < rt->workers;
+    return (room || hi_sleep_unwatched(rt)) && wake_one(rt);
 }
 
 bool hi_sleep_search(hi_worker *w)
@@ -172,7 +214,7 @@ static int64_t watch_until(hi_worker *w)
 {
     hi_sleep *s = &w->rt->sleep;
     uint32_t nobody = 0;
-    uint32_t awake = heist_load_relaxed(&s->awake); /* relaxed: hint */
+    uint32_t awake = heist_load_relaxed(&s->awake); /* relaxed: after-S9 */
     bool idle =
         awake == 0 && !heist_load_relaxed(&s->forked); /* relaxed: hint */
     w->watch_idle = idle ? w->watch_idle + 1 : 0;
@@ -183,7 +225,6 @@ static int64_t watch_until(hi_worker *w)
     /* relaxed: hint */
     if (!heist_cas_relaxed(&s->watchman, &nobody, w->index + 1))
         return HEIST_FOREVER;
-    heist_store_relaxed(&s->watched, 1); /* relaxed: hint */
     if (awake == 0 || awake >= s->workers)
         return hi_clock() + ((int64_t)WATCH_IDLE << w->watch_idle);
     if (w->watch < WATCH_FIRST) w->watch = WATCH_FIRST;
@@ -193,10 +234,9 @@ static int64_t watch_until(hi_worker *w)
 static void watch_end(hi_worker *w)
 {
     hi_sleep *s = &w->rt->sleep;
-    /* relaxed: hint */
+    /* relaxed: own-field (nobody else writes our number) */
     if (heist_load_relaxed(&s->watchman) != w->index + 1 || w->guest) return;
-    heist_store_relaxed(&s->watched, 0);  /* relaxed: hint */
-    heist_store_relaxed(&s->watchman, 0); /* relaxed: hint */
+    heist_store_relaxed(&s->watchman, 0); /* relaxed: before-S9 */
 }
 
 /* Sleeps until there is a token; false: the time came first. */
@@ -255,7 +295,7 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
         hi_sleep_leave(rt);
     else
         heist_sub_relaxed(&rt->sleep.awake, 1); /* relaxed: hint */
-    heist_fence_seq_cst(); /* S1: announced, now look once more. */
+    heist_fence_seq_cst(); /* S1, S9: announced, now look once more. */
     /* A guest has helped long enough, and tasks are not for it: letters only. */
     bool work = !w->guest && hi_worker_visible_work(rt);
     if (work || !hi_inbox_is_empty(&w->inbox) || hi_runtime_is(rt, HI_ENDING)) {
@@ -279,6 +319,7 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
 
 void hi_sleep_make_room(heist_runtime *rt)
 {
+    heist_fence_seq_cst(); /* S10: not counted any more, now look. */
     if (hi_worker_visible_work(rt)) wake_one(rt);
 }
 

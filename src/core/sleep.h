@@ -10,8 +10,7 @@
 typedef struct hi_sleep {
     HEIST_ATOMIC(uint32_t) searching; /* pool workers that look for work */
     HEIST_ATOMIC(uint32_t) awake;     /* workers and guests not asleep */
-    HEIST_ATOMIC(uint32_t) watched;   /* the watchman sleeps with a time-out */
-    HEIST_ATOMIC(uint32_t) watchman;  /* index + 1 of the one who keeps watch */
+    HEIST_ATOMIC(uint32_t) watchman;  /* index + 1 of who keeps watch, or 0 */
     HEIST_ATOMIC(uint32_t) forked;    /* a region has forked since he looked */
     unsigned workers;
     unsigned words;
@@ -26,7 +25,7 @@ void hi_sleep_fini(hi_sleep *s, const heist_allocator *allocator);
 void hi_sleep_post(heist_runtime *rt);
 
 /* After exposing frames: the same, but no more are woken than the runtime has
- * workers, the guests counted.  True: somebody was woken. */
+ * workers, the guests counted, and a watchman.  True: somebody was woken. */
 bool hi_sleep_post_frames(heist_runtime *rt);
 
 /* True: the caller may search; at most half of the workers do. */
@@ -34,6 +33,13 @@ bool hi_sleep_search(hi_worker *w);
 
 /* The caller stops searching because it found work, and sees to the rest. */
 void hi_sleep_found(hi_worker *w);
+
+/* Somebody sleeps, and nobody keeps watch or is about to. */
+bool hi_sleep_unwatched(heist_runtime *rt);
+
+/* The caller goes to work after a search.  looks: its next fork looks around, so
+ * the watch may wait until then if nobody else works. */
+void hi_sleep_see_to_watch(heist_runtime *rt, bool looks);
 
 typedef enum hi_wake {
     HI_WAKE_WORK,    /* there is, or was, something to do */

@@ -360,6 +360,8 @@ static work next_work(hi_worker *w, hi_strand *s)
     w->watch = 0;
     w->busy_since = hi_clock();
     hi_worker_show(w, s);
+    if (got.kind != WORK_END)
+        hi_sleep_see_to_watch(w->rt, got.kind != WORK_FRAME);
     return got;
 }
 
@@ -373,6 +375,7 @@ static void step_aside(hi_worker *w, hi_strand *self, hi_strand *to)
 {
     put_spare(w, self);
     hi_worker_show(w, to);
+    hi_strand_look_first(to);
     hi_context_switch(&self->context, &to->context);
     hi_worker_show(w, self);
 }
@@ -392,6 +395,7 @@ static void loop(void *strand)
             break;
         case WORK_FRAME:
             hi_strand_reset(s, false);
+            if (w->rt->config.exposure == HEIST_EAGER) hi_strand_look_first(s);
             hi_frame_run(w, got.what, s->base);
             break;
         case WORK_STRAND: step_aside(w, s, got.what); break;
@@ -474,7 +478,8 @@ void hi_worker_suspend(hi_worker *w, hi_strand *s)
     }
     hi_worker_show(w, s);
     uint64_t aside = heist_load_relaxed(&w->put_aside); /* relaxed: own-field */
-    /* S8: w is awake, and then has one strand less put aside. */
+    /* S8: w is awake, and then has one strand less put aside.  kept: only after
+     * wait_in_place no fence of S9 stands between. */
     heist_store_release(&w->put_aside, aside - 1);
     hi_errno_set(saved);
 }

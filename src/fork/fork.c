@@ -144,8 +144,7 @@ static bool is_eager(const hi_worker *w)
 
 /*
  * The first look of a region.  It wakes somebody at once if the root took long
- * the last time, or if after a long idleness nobody keeps watch; else not before
- * the region has shown that it lasts.
+ * the last time; else not before the region has shown that it lasts.
  */
 static bool begin(hi_worker *w, hi_strand *s)
 {
@@ -155,37 +154,36 @@ static bool begin(hi_worker *w, hi_strand *s)
     if (!heist_load_relaxed(&rt->sleep.forked))    /* relaxed: hint */
         heist_store_relaxed(&rt->sleep.forked, 1); /* relaxed: hint */
     bool expected = w->guest && w->root == w->long_root;
-    /* relaxed: hint */
-    bool unwatched = !heist_load_relaxed(&rt->sleep.watched);
-    if ((!expected && !unwatched) || !sleepers(rt)) return false;
-    s->skip = 0;
-    woken(s, hi_clock());
-    return true;
+    return expected && sleepers(rt);
 }
 
 /*
  * Looks around; top is one past the newest open frame.  Called with the lock
- * held.  True: frames were exposed.
+ * held.  True: frames were exposed, or nobody keeps watch (after a long
+ * idleness): somebody is to be told.
  */
 static bool look(hi_worker *w, hi_strand *s, heist_frame *top)
 {
     if (!w->rt || w->orphan) return false;
     bool first = s->started == 0;
     bool wake = first && begin(w, s);
+    if (hi_sleep_unwatched(w->rt)) wake = true;
     /* A small region ends without having looked at the clock. */
     if (first && !wake && !is_eager(w) && s->skip > 0) return false;
     int64_t now = hi_clock();
     if (s->started == HI_UNTIMED) s->started = s->boundary = s->looked = now;
+    if (wake) s->skip = 0, woken(s, now);
     pace(s, now);
     /* relaxed: under-lock */
     ptrdiff_t private = top - heist_load_relaxed(&s->split);
     switch (w->rt->config.exposure) {
-    case HEIST_EAGER: return expose(w, s, private);
-    case HEIST_QUANTUM: return look_quantum(w, s, top, now);
+    case HEIST_EAGER: return expose(w, s, private) || wake;
+    case HEIST_QUANTUM: return look_quantum(w, s, top, now) || wake;
     case HEIST_ON_DEMAND: break;
     }
-    if (wake) return expose(w, s, (private + 1) / 2);
-    return look_on_demand(w, s, private, now);
+    if (!wake) return look_on_demand(w, s, private, now);
+    expose(w, s, (private + 1) / 2);
+    return true;
 }
 
 HI_HOT heist_frame *heist_fork_slow(heist_strand *hot, heist_frame *f)
@@ -196,22 +194,22 @@ HI_HOT heist_frame *heist_fork_slow(heist_strand *hot, heist_frame *f)
         f + 1 >= s->committed - 1)
         hi_die(__FILE__, __LINE__, "no room for another fork on this strand");
     hi_lock_take(&s->lock);
-    bool exposed = look(w, s, f + 1);
+    bool tell = look(w, s, f + 1);
     set_limit(s, is_eager(w) ? NULL : f + s->step);
     set_line(s, f + 1 + s->reach);
     hi_lock_give(&s->lock);
-    if (exposed) hi_sleep_post_frames(w->rt);
+    if (tell) hi_sleep_post_frames(w->rt);
     return f + 1;
 }
 
 /* The join of a frame that nobody could have taken. */
 static bool join_private(hi_worker *w, hi_strand *s, heist_frame *f)
 {
-    bool exposed = look(w, s, f);
+    bool tell = look(w, s, f);
     set_limit(s, is_eager(w) ? NULL : f + s->step);
     set_line(s, f + s->reach);
     hi_lock_give(&s->lock);
-    if (exposed) hi_sleep_post_frames(w->rt);
+    if (tell) hi_sleep_post_frames(w->rt);
     return true;
 }
 

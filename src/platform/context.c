@@ -196,8 +196,8 @@ UNWATCHED INLINE void arrive(void *fake, hi_context *from)
 
 static inline void watch(hi_context *c)
 {
-    char *low = c->stack;
-    c->valgrind_id = VALGRIND_STACK_REGISTER(low, low + c->stack_bytes - 1);
+    c->valgrind_id = VALGRIND_STACK_REGISTER(c->stack, (char *)c->stack +
+                                                           c->stack_bytes - 1);
 }
 
 static inline void unwatch(hi_context *c)

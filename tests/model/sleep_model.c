@@ -298,7 +298,6 @@ static void setup_watch_2(void)
 static void after_watch(void)
 {
     model_check(heist_load_relaxed(&rt->sleep.watchman) == 0);
-    model_check(heist_load_relaxed(&rt->sleep.watched) == 0);
     pool_check(rt);
     pool_close(rt);
 }
@@ -307,6 +306,127 @@ static void the_watch_was_seen(void)
 {
     model_check(model_seen() >> HI_WAKE_WORK & 1);
     model_check(model_seen() >> HI_WAKE_WATCH & 1);
+}
+
+/*
+ * One worker is called away by a letter and works until the other one has looked
+ * for hidden frames; the poster's own work goes on, too.
+ */
+static HEIST_ATOMIC(uint32_t) away;
+static bool looks; /* for a watchman when it forks, not before */
+static hi_futex found;
+
+static void setup_called_away(void)
+{
+    setup_watch_2();
+    heist_init(&rt->sleep.awake, rt->workers + 1);
+    heist_init(&away, 0);
+    heist_init(&found, 0);
+    looks = false;
+}
+
+/* The poster does not count, and the other is about to give up the watch. */
+static void setup_alone(void)
+{
+    setup_called_away();
+    heist_init(&rt->sleep.awake, rt->workers);
+    rt->pool[1].watch_idle = 2;
+    looks = true;
+}
+
+static void keep_watch(hi_worker *w)
+{
+    hi_wake why = HI_WAKE_WORK;
+    while (why != HI_WAKE_WATCH || !heist_load_acquire(&away))
+        why = hi_sleep_park(w, HEIST_FOREVER);
+    pool_tell(&found);
+}
+
+static void work_until_found(hi_worker *w)
+{
+    while (read_inbox(w), !received)
+        hi_sleep_park(w, HEIST_FOREVER);
+    hi_sleep_found(w);
+    heist_store_release(&away, 1);
+    hi_sleep_see_to_watch(rt, looks);
+    if (looks && hi_sleep_unwatched(rt)) hi_sleep_post_frames(rt);
+    pool_await(&found);
+}
+
+static void one_is_called_away(unsigned id)
+{
+    if (id == 2) {
+        send(0);
+        return;
+    }
+    hi_self_set(&rt->pool[id]);
+    if (id == 0)
+        work_until_found(&rt->pool[0]);
+    else
+        keep_watch(&rt->pool[1]);
+    hi_self_set(NULL);
+}
+
+static void after_guest(void)
+{
+    heist_sub_relaxed(&rt->sleep.awake, 1);
+    after_watch();
+}
+
+/* A guest enters while the only watchman is about to sleep like others. */
+static void setup_enter(void)
+{
+    setup_watch();
+    rt->pool[0].watch_idle = 2;
+    heist_init(&away, 0);
+    heist_init(&found, 0);
+}
+
+static void a_guest_enters(unsigned id)
+{
+    if (id == 0) {
+        hi_self_set(&rt->pool[0]);
+        keep_watch(&rt->pool[0]);
+        hi_self_set(NULL);
+        return;
+    }
+    heist_store_release(&away, 1);
+    heist_add_relaxed(&rt->sleep.awake, 1);
+    hi_visit_begin(rt);
+    if (hi_sleep_unwatched(rt)) hi_sleep_post_frames(rt);
+    pool_await(&found);
+    hi_visit_end(rt);
+}
+
+/* A guest leaves while a worker exposes a frame: there is room for the other. */
+static void setup_leave(void)
+{
+    rt = pool_open(2, 2);
+    heist_init(&rt->sleep.awake, rt->workers + 1);
+    heist_init(&found, 0);
+}
+
+static void a_guest_leaves(unsigned id)
+{
+    hi_worker *w = &rt->pool[id];
+    uintptr_t ticket = (uintptr_t)&jobs[0] | 1, item = 0;
+    if (id == 2) {
+        hi_sleep_leave(rt);
+        return;
+    }
+    hi_self_set(w);
+    if (id == 0) {
+        model_check(hi_deque_push(&w->deque, ticket) == 0);
+        hi_sleep_post_frames(rt);
+        pool_await(&found);
+    } else {
+        while (hi_deque_steal(&rt->pool[0].deque, &item) != HI_STEAL_TAKEN)
+            hi_sleep_park(w, HEIST_FOREVER);
+        model_check(item == ticket);
+        hi_sleep_found(w);
+        pool_tell(&found);
+    }
+    hi_self_set(NULL);
 }
 
 /* --- the end ----------------------------------------------------------------------- */
@@ -478,6 +598,38 @@ static const model_test tests[] = {
      .full = {4, 3, 2},
      .deep = {5, 3, 2},
      .random = true},
+    {.name = "a_watchman_called_away_has_a_successor",
+     .threads = 3,
+     .setup = setup_called_away,
+     .thread = one_is_called_away,
+     .after = after_guest,
+     .quick = {1, 1, 1},
+     .full = {2, 2, 1},
+     .deep = {3, 2, 1}},
+    {.name = "who_works_alone_finds_a_watchman_or_wakes_one",
+     .threads = 3,
+     .setup = setup_alone,
+     .thread = one_is_called_away,
+     .after = after_watch,
+     .quick = {2, 2, 1},
+     .full = {2, 2, 1},
+     .deep = {3, 2, 1}},
+    {.name = "who_enters_finds_a_watchman_or_wakes_one",
+     .threads = 2,
+     .setup = setup_enter,
+     .thread = a_guest_enters,
+     .after = after_guest,
+     .quick = {2, 2, 1},
+     .full = {3, 2, 2},
+     .deep = {4, 3, 2}},
+    {.name = "who_leaves_makes_room_for_a_frame",
+     .threads = 3,
+     .setup = setup_leave,
+     .thread = a_guest_leaves,
+     .after = after_inbox,
+     .quick = {1, 1, 1},
+     .full = {2, 2, 1},
+     .deep = {3, 2, 1}},
     {.name = "all_workers_end",
      .threads = 3,
      .setup = setup_end,

@@ -9,7 +9,8 @@
 #include <heist.h>
 
 enum {
-    DEPTH = 100000
+    DEPTH = 100000,
+    RESCUED_DEPTH = 5000
 };
 
 typedef HEIST_ATOMIC(int) flag;
@@ -44,17 +45,32 @@ static void root(heist_ctx c, void *arg)
     *n = descend(c, *n);
 }
 
-TEST(nested_waits_stand_in_bounded_stacks)
+static void nest(heist_exposure exposure, int64_t depth)
 {
-    const char *scale = getenv("HEIST_STRESS_SCALE");
-    int64_t depth = DEPTH;
-    if (scale && strtol(scale, NULL, 10) < 100) depth /= 10;
     heist_runtime *rt = NULL;
     heist_config config = {
-        .workers = 2, .exposure = HEIST_EAGER, .stack_bytes = 256 << 10};
+        .workers = 2, .exposure = exposure, .stack_bytes = 256 << 10};
     CHECK_EQ(heist_start(&rt, &config), 0);
     int64_t n = depth;
     CHECK_EQ(heist_run(rt, root, &n), 0);
     CHECK_EQ(n, depth);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+static int64_t scaled(int64_t depth)
+{
+    const char *scale = getenv("HEIST_STRESS_SCALE");
+    return scale && strtol(scale, NULL, 10) < 100 ? depth / 10 : depth;
+}
+
+TEST(nested_waits_stand_in_bounded_stacks)
+{
+    nest(HEIST_EAGER, scaled(DEPTH));
+}
+
+/* The watchman finds them, one after the other. */
+TEST(nested_waits_that_are_rescued_stand_in_bounded_stacks)
+{
+    if (!hi_barrier_init()) exit(77);
+    nest(HEIST_ON_DEMAND, scaled(RESCUED_DEPTH));
 }

@@ -183,3 +183,74 @@ TEST(a_long_leaf_in_a_nested_region)
         CHECK_EQ(heist_run(rt, nested_root, NULL), 0);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
+
+/*
+ * Whoever keeps watch may be called away.  Every worker has a task that waits;
+ * the leaf opens the way for all of them but two, and they work until the right
+ * half has run: of those that are left one must look for it.
+ */
+enum {
+    KEEPERS = 4
+};
+
+static HEIST_ATOMIC(int) arrived;
+static heist_latch gates[KEEPERS];
+
+static int keep_busy(heist_ctx c, void *gate)
+{
+    (void)c;
+    heist_add_acq_rel(&arrived, 1);
+    while (heist_load_acquire(&arrived) < KEEPERS)
+        hi_cpu_relax(); /* one on each worker */
+    CHECK_EQ(heist_latch_wait(gate, HEIST_FOREVER), 0);
+    while (heist_load_acquire(&done) < wanted)
+        hi_thread_yield();
+    return 0;
+}
+
+/* Two are: with the leaf, one of them is room for. */
+static bool is_spared(int i, int first)
+{
+    return i == first || i == (first + 1) % KEEPERS;
+}
+
+static void call_away_root(heist_ctx c, void *arg)
+{
+    const int *spared = arg;
+    heist_store_relaxed(&done, 0);
+    wanted = 1;
+    heist_frame *right = heist_slot(c);
+    right->arg[0].i = 7;
+    heist_fork(c, right_half);
+    for (int i = 0; i < KEEPERS; i++)
+        if (!is_spared(i, *spared)) heist_latch_arrive(&gates[i]);
+    while (heist_load_acquire(&done) < wanted)
+        hi_thread_yield();
+    CHECK(!heist_join(c));
+    CHECK_EQ(right->result.i, 7);
+    for (int i = 0; i < KEEPERS; i++)
+        if (is_spared(i, *spared)) heist_latch_arrive(&gates[i]);
+}
+
+TEST(a_watchman_that_is_called_away_has_a_successor)
+{
+    need_barrier();
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = KEEPERS}), 0);
+    for (int round = 0; round < 40; round++) {
+        int spared = round % KEEPERS;
+        heist_latch all;
+        heist_latch_init(&all, KEEPERS);
+        heist_store_relaxed(&arrived, 0);
+        for (int i = 0; i < KEEPERS; i++) {
+            heist_latch_init(&gates[i], 1);
+            CHECK_EQ(heist_spawn(rt, keep_busy, &gates[i], &all, HEIST_FOREVER),
+                     0);
+        }
+        while (heist_load_acquire(&arrived) < KEEPERS)
+            hi_thread_yield();
+        CHECK_EQ(heist_run(rt, call_away_root, &spared), 0);
+        CHECK_EQ(heist_latch_wait(&all, HEIST_FOREVER), 0);
+    }
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
