@@ -36,7 +36,9 @@
  *   - who goes to work after a search, perhaps because the watchman was woken,
  *     wakes another sleeper if nobody keeps watch and nobody searches (a searcher
  *     does one of the two).  Who works alone puts it off until it forks, and so
- *     does a guest that enters (fork.c, look).
+ *     does a guest that enters (fork.c, look);
+ *   - if no worker may be woken because of the guests, the last guest too many
+ *     does it when it leaves and somebody still works.
  * Fences stand between being counted as awake and looking for a watchman, and
  * between ceasing to be the watchman and looking whether somebody is awake.
  *
@@ -48,6 +50,7 @@
  *   S9  watch awake; fence; watchman  <>  park  watchman; fence; awake
  *       (awake counted for us by who woke us, or by enter in run.c)
  *   S10  leave awake; fence; queues   <>  post_frames  queue; fence; awake
+ *        leave awake; fence; strands  <>  watch  strand; fence; awake
  */
 #include "core/sleep.h"
 
@@ -154,6 +157,8 @@ bool hi_sleep_unwatched(heist_runtime *rt)
     /* relaxed: hint (without the barrier he could do nothing) */
     if (!heist_load_relaxed(&rt->rescue)) return false;
     if (heist_load_relaxed(&s->searching)) return false; /* relaxed: after-S9 */
+    /* relaxed: after-S10 (who leaves sees to it) */
+    if (heist_load_relaxed(&s->awake) >= rt->workers) return false;
     uint64_t sleepers = 0;
     for (unsigned i = 0; i < s->words; i++)
         sleepers |= heist_load_relaxed(&s->idle[i]); /* relaxed: after-S9 */
@@ -162,7 +167,7 @@ bool hi_sleep_unwatched(heist_runtime *rt)
 
 void hi_sleep_see_to_watch(heist_runtime *rt, bool looks)
 {
-    heist_fence_seq_cst(); /* S9: counted as awake, now look. */
+    heist_fence_seq_cst(); /* S9, S10: counted as awake, now look. */
     /* relaxed: after-S9 */
     bool alone = heist_load_relaxed(&rt->sleep.awake) == 1;
     if (!(looks && alone) && hi_sleep_unwatched(rt)) wake_one(rt);
@@ -182,8 +187,8 @@ bool hi_sleep_post_frames(heist_runtime *rt)
     /* relaxed: after-S1 (a searcher that is counted will see them) */
     if (heist_load_relaxed(&rt->sleep.searching) != 0) return false;
     /* relaxed: after-S10 (who leaves looks for the frames) */
-    bool room = heist_load_relaxed(&rt->sleep.awake) < rt->workers;
-    return (room || hi_sleep_unwatched(rt)) && wake_one(rt);
+    if (heist_load_relaxed(&rt->sleep.awake) >= rt->workers) return false;
+    return wake_one(rt);
 }
 
 bool hi_sleep_search(hi_worker *w)
@@ -317,10 +322,20 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
     return HI_WAKE_WATCH;
 }
 
+static bool somebody_works(heist_runtime *rt)
+{
+    uint32_t n = hi_victim_count(rt);
+    for (uint32_t i = 0; i < n; i++)
+        if (hi_worker_shown(hi_victim(rt, i))) return true;
+    return false;
+}
+
 void hi_sleep_make_room(heist_runtime *rt)
 {
     heist_fence_seq_cst(); /* S10: not counted any more, now look. */
-    if (hi_worker_visible_work(rt)) wake_one(rt);
+    if (hi_worker_visible_work(rt) ||
+        (hi_sleep_unwatched(rt) && somebody_works(rt)))
+        wake_one(rt);
 }
 
 void hi_sleep_wake(hi_worker *w)

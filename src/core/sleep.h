@@ -25,7 +25,7 @@ void hi_sleep_fini(hi_sleep *s, const heist_allocator *allocator);
 void hi_sleep_post(heist_runtime *rt);
 
 /* After exposing frames: the same, but no more are woken than the runtime has
- * workers, the guests counted, and a watchman.  True: somebody was woken. */
+ * workers, the guests counted.  True: somebody was woken. */
 bool hi_sleep_post_frames(heist_runtime *rt);
 
 /* True: the caller may search; at most half of the workers do. */
@@ -34,7 +34,7 @@ bool hi_sleep_search(hi_worker *w);
 /* The caller stops searching because it found work, and sees to the rest. */
 void hi_sleep_found(hi_worker *w);
 
-/* Somebody sleeps, and nobody keeps watch or is about to. */
+/* A worker sleeps and may be woken, and nobody keeps watch or is about to. */
 bool hi_sleep_unwatched(heist_runtime *rt);
 
 /* The caller goes to work after a search.  looks: its next fork looks around, so
@@ -50,7 +50,7 @@ typedef enum hi_wake {
 /* Sleeps until woken, until the deadline, or until the watch is over. */
 hi_wake hi_sleep_park(hi_worker *w, int64_t deadline);
 
-/* There is room for a worker: if there is work for him, wakes one. */
+/* There is room for a worker: if there is work or the watch for him, wakes one. */
 void hi_sleep_make_room(heist_runtime *rt);
 
 /* After posting to w's inbox: wakes w if it is asleep. */
