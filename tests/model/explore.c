@@ -11,6 +11,7 @@
 #include "engine.h"
 
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +21,10 @@
 void *hi_switch(hi_context *from, hi_context *to);
 
 model_engine engine __attribute__((section("model_engine")));
+
+enum {
+    DEEP_SECONDS = 20 /* of each test, if the stated bounds take less */
+};
 
 typedef enum level {
     QUICK,
@@ -242,20 +247,61 @@ static void start_again(void)
     engine.executions = engine.total_steps = 0;
 }
 
-static outcome exhaust(void)
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Looks at the clock now and then. */
+static bool is_over(double until)
+{
+    return engine.executions % 1024 == 0 && seconds_now() >= until;
+}
+
+/* RUNS: the time was over before the end. */
+static outcome exhaust(double until)
 {
     do {
         outcome o = execute();
         for (; o == RESTART; o = execute())
             start_again();
         if (o == FAILED) return o;
+        if (is_over(until)) return RUNS;
     } while (advance());
     return HOLDS;
 }
 
-static outcome at_random(uint64_t n)
+/*
+ * First the stated bounds, then wider and wider ones until the time is over.
+ * What is reported is the widest that was finished.
+ */
+static outcome deepen(double until)
 {
-    while (engine.executions < n) {
+    outcome o = exhaust(HUGE_VAL);
+    unsigned same = 0; /* rounds that found no more: there is no more */
+    for (unsigned round = 0; o == HOLDS && same < 2; round++) {
+        model_bounds finished = engine.bounds;
+        uint64_t executions = engine.executions, steps = engine.total_steps;
+        if (round % 2)
+            engine.bounds.stale++;
+        else
+            engine.bounds.preemptions++;
+        start_again();
+        o = exhaust(until);
+        same = engine.executions == executions ? same + 1 : 0;
+        if (o != RUNS) continue;
+        engine.bounds = finished;
+        engine.executions = executions;
+        engine.total_steps = steps;
+    }
+    return o == RUNS ? HOLDS : o;
+}
+
+static outcome at_random(uint64_t n, double until)
+{
+    while (engine.executions < n && !(engine.executions && is_over(until))) {
         engine.decided = 0;
         if (execute() == FAILED) return FAILED;
     }
@@ -357,31 +403,22 @@ static void run_again(void)
 
 static void defaults(model_bounds *b, level l, unsigned threads)
 {
-    static const unsigned char preemptions[3][3] = {
-        {2, 4, 5}, {2, 3, 4}, {1, 2, 3}};
+    static const unsigned char preemptions[3][2] = {{2, 4}, {2, 3}, {1, 2}};
     unsigned row = threads <= 2 ? 0 : threads == 3 ? 1 : 2;
     if (!b->preemptions) b->preemptions = preemptions[row][l];
     if (!b->stale) b->stale = l + 1;
-    if (!b->faults) b->faults = l == DEEP ? 2 : 1;
+    if (!b->faults) b->faults = 1;
 }
 
 static model_bounds bounds_of(const model_test *test)
 {
-    model_bounds b = options.level == QUICK  ? test->quick
-                     : options.level == FULL ? test->full
-                                             : test->deep;
-    defaults(&b, options.level, test->threads);
+    level l = options.level == QUICK ? QUICK : FULL;
+    model_bounds b = l == QUICK ? test->quick : test->full;
+    defaults(&b, l, test->threads);
     if (b.preemptions == MODEL_NONE) b.preemptions = 0;
     if (b.stale == MODEL_NONE) b.stale = 0;
     if (b.faults == MODEL_NONE) b.faults = 0;
     return b;
-}
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static outcome run_end(void)
@@ -422,7 +459,7 @@ static void report(const char *verdict, double seconds)
 
 static uint64_t random_executions(const model_test *test)
 {
-    static const unsigned counts[] = {10000, 200000, 2000000};
+    static const uint64_t counts[] = {10000, 200000, UINT64_MAX};
     if (options.random) return options.random;
     return test->random ? counts[options.level] : 0;
 }
@@ -462,9 +499,11 @@ static bool run_test(const model_test *test)
     uint64_t n = random_executions(test);
     engine.mode = options.replay ? REPLAY : n ? RANDOM : EXHAUST;
     double start = seconds_now();
+    double until = options.level == DEEP ? start + DEEP_SECONDS : HUGE_VAL;
     outcome o = engine.mode == REPLAY   ? replay()
-                : engine.mode == RANDOM ? at_random(n)
-                                        : exhaust();
+                : engine.mode == RANDOM ? at_random(n, until)
+                : options.level == DEEP ? deepen(until)
+                                        : exhaust(until);
     double seconds = seconds_now() - start;
     bool expected = o == FAILED && is_expected();
     if (o == FAILED && (!expected || options.trace || options.replay))

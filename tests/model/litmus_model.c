@@ -889,12 +889,11 @@ EXACTLY(six_values, 63)
     {                                                                       \
         .name = #title, .threads = n, .setup = setup, .thread = __VA_ARGS__ \
     }
-#define SEES(set) .after = saw_bits, .end = set
-#define ALWAYS(...) \
-    .quick = {__VA_ARGS__}, .full = {__VA_ARGS__}, .deep = {__VA_ARGS__}
-#define NONE ALWAYS(MODEL_NONE, 1, MODEL_NONE)
-#define ONE  ALWAYS(1, 1, 1)
-#define TWO  ALWAYS(2, 1, 1)
+#define SEES(set)   .after = saw_bits, .end = set
+#define ALWAYS(...) .quick = {__VA_ARGS__}, .full = {__VA_ARGS__}
+#define NONE        ALWAYS(MODEL_NONE, 1, MODEL_NONE)
+#define ONE         ALWAYS(1, 1, 1)
+#define TWO         ALWAYS(2, 1, 1)
 
 static const model_test tests[] = {
     T(store_buffering_relaxed, 2, sb_relaxed, SEES(all_four)),

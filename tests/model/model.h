@@ -61,8 +61,8 @@ typedef struct model_test {
     void (*after)(void);
     void (*end)(void);        /* once, after the last execution; may be NULL */
     model_bounds quick;       /* make test: about a second */
-    model_bounds full;        /* make test-all: the stated bounds */
-    model_bounds deep;        /* make check-deep */
+    model_bounds full;        /* make test-all: the stated bounds;
+                                 make check-deep: from there on */
     bool allocation_may_fail; /* then a failed allocation is a choice */
     bool random;              /* too large to exhaust: random at every level */
     unsigned clock_step; /* ns that each look at the clock takes; 0: 1000 */
@@ -72,6 +72,16 @@ typedef struct model_test {
                              stand still; that costs a preemption */
     const char *fails;   /* part of the message: it must fail like this */
 } model_test;
+
+/* The fields that most tests have; `finish` and `seen_all` may be NULL. */
+#define MODEL_TEST(sentence, n, make, run, finish, seen_all)              \
+    .name = (sentence), .threads = (n), .setup = (make), .thread = (run), \
+    .after = (finish), .end = (seen_all)
+
+/* Preemptions and stale reads: quick, full. */
+#define MODEL_BOUNDS(qp, qs, fp, fs)               \
+    .quick = {.preemptions = (qp), .stale = (qs)}, \
+    .full = {.preemptions = (fp), .stale = (fs)}
 
 /*
  * Runs the tests as the command line says:

@@ -116,22 +116,12 @@ static void stolen_and_not(void)
     model_check(model_seen() == 3);
 }
 
-#define PLAY(sentence, n, make, run, finish, seen_all)                    \
-    .name = (sentence), .threads = (n), .setup = (make), .thread = (run), \
-    .after = (finish), .end = (seen_all)
-
-/* Preemptions and stale reads: quick, full, deep. */
-#define BOUNDS(qp, qs, fp, fs, dp, ds)             \
-    .quick = {.preemptions = (qp), .stale = (qs)}, \
-    .full = {.preemptions = (fp), .stale = (fs)},  \
-    .deep = {.preemptions = (dp), .stale = (ds)}
-
 static const model_test tests[] = {
-    {PLAY("a_strand_has_one_owner", 2, NULL, use_strands, NULL, NULL),
-     BOUNDS(2, 2, 4, 2, 5, 3)},
-    {PLAY("a_thief_takes_frames_of_its_own_runtime_only", 3, two_runtimes,
-          regions, each_to_its_own, stolen_and_not),
-     BOUNDS(1, 1, 2, 1, 3, 1)},
+    {MODEL_TEST("a_strand_has_one_owner", 2, NULL, use_strands, NULL, NULL),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("a_thief_takes_frames_of_its_own_runtime_only", 3, two_runtimes,
+                regions, each_to_its_own, stolen_and_not),
+     MODEL_BOUNDS(1, 1, 2, 1)},
 };
 
 int main(int argc, char **argv)
