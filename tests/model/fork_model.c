@@ -6,6 +6,7 @@
  * In the small tests the pool is made by hand, thread i is worker i, and a
  * task in worker 0's inbox is the root.  It ends the pool when all is done.
  */
+#include "../fib.h"
 #include "pool.h"
 
 #include "core/frame.h"
@@ -507,29 +508,6 @@ static void look(unsigned id)
 
 static heist_exposure exposure;
 static unsigned pool_size;
-
-static int64_t fib(heist_ctx c, int64_t n);
-
-static void fib_right(heist_ctx c, heist_frame *f)
-{
-    f->result.i = fib(c, f->arg[0].i);
-}
-
-static int64_t fib(heist_ctx c, int64_t n)
-{
-    if (n < 2) return n;
-    heist_frame *right = heist_slot(c);
-    right->arg[0].i = n - 2;
-    int64_t left = fib(heist_fork(c, fib_right), n - 1);
-    if (heist_join(c)) return left + fib(c, n - 2);
-    return left + right->result.i;
-}
-
-static void fib_root(heist_ctx c, void *arg)
-{
-    int64_t *n = arg;
-    *n = fib(c, *n);
-}
 
 static int fib_task(heist_ctx c, void *arg)
 {

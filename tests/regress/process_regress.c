@@ -5,6 +5,7 @@
  * not wait for them.
  */
 #include "../stress/scale.h"
+#include "fib.h"
 #include "test.h"
 
 #include <heist.h>
@@ -15,32 +16,15 @@
 static heist_runtime *rt;
 static HEIST_ATOMIC(int) over;
 
-static int64_t tree(heist_ctx c, int64_t n);
-
-static void tree_right(heist_ctx c, heist_frame *f)
-{
-    f->result.i = tree(c, f->arg[0].i);
-}
-
-static int64_t tree(heist_ctx c, int64_t n)
-{
-    if (n < 2) return n;
-    heist_frame *right = heist_slot(c);
-    right->arg[0].i = n - 2;
-    int64_t left = tree(heist_fork(c, tree_right), n - 1);
-    if (heist_join(c)) return left + tree(c, n - 2);
-    return left + right->result.i;
-}
-
 static void tree_root(heist_ctx c, void *arg)
 {
-    *(int64_t *)arg = tree(c, 15);
+    *(int64_t *)arg = fib(c, 15);
 }
 
 static int tree_task(heist_ctx c, void *arg)
 {
     (void)arg;
-    return tree(c, 10) == 55 ? 0 : -1;
+    return fib(c, 10) == 55 ? 0 : -1;
 }
 
 /* Everything that can be going on at the moment of a fork(). */

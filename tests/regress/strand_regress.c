@@ -6,6 +6,7 @@
 #define _GNU_SOURCE 1
 #include "../stress/scale.h"
 #include "core/runtime.h"
+#include "fib.h"
 #include "test.h"
 
 #include <errno.h>
@@ -228,30 +229,13 @@ static void drop_profile(void *user, unsigned worker)
     free(alt.ss_sp);
 }
 
-static int64_t tree(heist_ctx c, int64_t n);
-
-static void tree_right(heist_ctx c, heist_frame *f)
-{
-    f->result.i = tree(c, f->arg[0].i);
-}
-
-static int64_t tree(heist_ctx c, int64_t n)
-{
-    if (n < 2) return n;
-    heist_frame *right = heist_slot(c);
-    right->arg[0].i = n - 2;
-    int64_t left = tree(heist_fork(c, tree_right), n - 1);
-    if (heist_join(c)) return left + tree(c, n - 2);
-    return left + right->result.i;
-}
-
 static int tree_task(heist_ctx c, void *arg)
 {
     heist_latch both;
     heist_latch_init(&both, 1);
     CHECK_EQ(heist_spawn(rt, nothing, NULL, &both, HEIST_NOW), 0);
     CHECK_EQ(heist_latch_wait(&both, HEIST_FOREVER), 0);
-    return tree(c, 16) == 987 ? 0 : *(int *)arg;
+    return fib(c, 16) == 987 ? 0 : *(int *)arg;
 }
 
 static void profiled(void *alternate)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/frame.h"
 #include "core/runtime.h"
+#include "fib.h"
 #include "test.h"
 
 #include <heist.h>
@@ -24,29 +25,6 @@ static heist_runtime *start(unsigned workers, heist_exposure exposure)
 static void stop(heist_runtime *rt)
 {
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
-}
-
-static inline int64_t fib(heist_ctx c, int64_t n);
-
-static void fib_right(heist_ctx c, heist_frame *f)
-{
-    f->result.i = fib(c, f->arg[0].i);
-}
-
-static inline int64_t fib(heist_ctx c, int64_t n)
-{
-    if (n < 2) return n;
-    heist_frame *right = heist_slot(c);
-    right->arg[0].i = n - 2;
-    int64_t left = fib(heist_fork(c, fib_right), n - 1);
-    if (heist_join(c)) return left + fib(c, n - 2);
-    return left + right->result.i;
-}
-
-static void fib_root(heist_ctx c, void *arg)
-{
-    int64_t *n = arg;
-    *n = fib(c, *n);
 }
 
 TEST(fib_is_right_for_every_policy_and_number_of_workers)
