@@ -88,7 +88,7 @@ static void fork_inside(heist_ctx c, void *arg)
 
 TEST(the_child_of_a_fork_in_a_region_can_leave_it_and_stop)
 {
-    if (getenv("HEIST_EMULATED")) return;
+    if (test_cannot_fork()) return;
     for (int i = 0; i < 20; i++) {
         pid_t pid = -1;
         CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);

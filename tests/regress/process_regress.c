@@ -90,13 +90,6 @@ static int fork_task(heist_ctx c, void *arg)
     return 0;
 }
 
-static bool cannot_fork(void)
-{
-    bool emulated = getenv("HEIST_EMULATED") != NULL;
-    if (emulated) printf("skipped: not under emulation: ");
-    return emulated;
-}
-
 static void under_load(void (*fork_it)(void))
 {
     pthread_t thread[3];
@@ -118,7 +111,7 @@ static void under_load(void (*fork_it)(void))
 
 TEST(the_child_of_a_fork_under_load_uses_the_library)
 {
-    if (!cannot_fork()) under_load(fork_once);
+    if (!test_cannot_fork()) under_load(fork_once);
 }
 
 static void fork_in_a_task(void)
@@ -131,5 +124,5 @@ static void fork_in_a_task(void)
 
 TEST(the_child_of_a_fork_in_a_task_under_load_uses_the_library)
 {
-    if (!cannot_fork()) under_load(fork_in_a_task);
+    if (!test_cannot_fork()) under_load(fork_in_a_task);
 }

@@ -498,15 +498,6 @@ TEST(several_runtimes_live_side_by_side)
 
 /* --- fork() ------------------------------------------------------------------ */
 
-/* qemu and valgrind do not survive that the child of a threaded process starts
- * threads. */
-static bool cannot_fork(void)
-{
-    bool emulated = getenv("HEIST_EMULATED") != NULL;
-    if (emulated) printf("skipped: not under emulation: ");
-    return emulated;
-}
-
 static void child_uses(heist_runtime *rt)
 {
     heist_latch done;
@@ -522,7 +513,7 @@ static void child_uses(heist_runtime *rt)
 
 TEST(the_child_of_fork_uses_the_library)
 {
-    if (cannot_fork()) return;
+    if (test_cannot_fork()) return;
     heist_runtime *rt = start(2);
     CHECK_EQ(heist_broadcast(NULL, count_one, NULL), 0);
     for (int i = 0; i < 20; i++) {
@@ -558,7 +549,7 @@ static int fork_inside(heist_ctx c, void *arg)
 
 TEST(a_task_may_fork_a_child_that_uses_the_library)
 {
-    if (cannot_fork()) return;
+    if (test_cannot_fork()) return;
     heist_runtime *rt = start(2);
     heist_latch done;
     heist_latch_init(&done, 5);
