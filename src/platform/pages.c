@@ -62,3 +62,13 @@ void hi_pages_release(void *p, size_t bytes)
     munmap(p, bytes);
     errno = saved;
 }
+
+void *hi_pages_large(size_t bytes)
+{
+    int saved = errno;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p != MAP_FAILED) madvise(p, bytes, MADV_HUGEPAGE);
+    errno = saved;
+    return p == MAP_FAILED ? NULL : p;
+}

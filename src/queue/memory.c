@@ -8,30 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fresh memory as the C library gives it; calloc knows which pages are already
- * zero, so it is preferred where its alignment is enough. */
 static void *from_libc(size_t bytes, size_t align)
 {
-    if (align <= _Alignof(max_align_t)) return calloc(1, bytes);
+    if (align <= _Alignof(max_align_t)) return malloc(bytes);
     if (bytes > SIZE_MAX - (align - 1)) return NULL;
     /* C11 wants a multiple of the alignment. */
-    bytes = (bytes + align - 1) & ~(align - 1);
-    void *p = aligned_alloc(align, bytes);
-    if (p) memset(p, 0, bytes);
+    return aligned_alloc(align, (bytes + align - 1) & ~(align - 1));
+}
+
+void *hi_alloc_raw(const heist_allocator *allocator, size_t bytes, size_t align)
+{
+    int saved = errno; /* malloc sets it */
+    void *p = !allocator || !allocator->alloc
+                  ? from_libc(bytes, align)
+                  : allocator->alloc(allocator->user, bytes, align);
+    errno = saved;
     return p;
 }
 
 void *hi_alloc(const heist_allocator *allocator, size_t bytes, size_t align)
 {
-    int saved = errno; /* malloc sets it */
-    void *p;
-    if (!allocator || !allocator->alloc) {
-        p = from_libc(bytes, align);
-    } else {
-        p = allocator->alloc(allocator->user, bytes, align);
-        if (p) memset(p, 0, bytes);
-    }
-    errno = saved;
+    void *p = hi_alloc_raw(allocator, bytes, align);
+    if (p) memset(p, 0, bytes);
     return p;
 }
 

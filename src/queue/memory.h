@@ -12,6 +12,10 @@
 /* Zeroed memory, or NULL.  align is a power of two; bytes is not zero. */
 void *hi_alloc(const heist_allocator *allocator, size_t bytes, size_t align);
 
+/* The same with anything in it. */
+void *hi_alloc_raw(const heist_allocator *allocator, size_t bytes,
+                   size_t align);
+
 /* bytes is what was asked for.  p may be NULL. */
 void hi_free(const heist_allocator *allocator, void *p, size_t bytes);
 

@@ -246,6 +246,11 @@ void hi_pages_release(void *p, size_t bytes)
     (void)p, (void)bytes;
 }
 
+void *hi_pages_large(size_t bytes)
+{
+    return hi_pages_reserve(bytes);
+}
+
 /* --- last words ------------------------------------------------------------------- */
 
 void hi_die(const char *file, int line, const char *message)
