@@ -5,6 +5,7 @@
 /*
  * heist: a work-stealing runtime.  Everything in one include.
  */
+#include <heist/algo.h>
 #include <heist/base.h>
 #include <heist/fork.h>
 #include <heist/runtime.h>

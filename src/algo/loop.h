@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HI_LOOP_H
+#define HI_LOOP_H
+
+#include <heist/algo.h>
+#include <heist/fork.h>
+
+/*
+ * What most algorithms stand on: a range is cut into pieces, and how many of
+ * them run elsewhere is decided by who asks for work.
+ */
+typedef struct hi_loop hi_loop;
+
+struct hi_loop {
+    /* Runs a piece. */
+    void (*piece)(heist_ctx c, hi_loop *l, size_t begin, size_t end);
+    /* In order: is this part of the range not needed any more? */
+    bool (*skip)(hi_loop *l, size_t begin, size_t end);
+    /* Halved: the longest piece; 0: it is found by the clock. */
+    size_t grain;
+};
+
+/*
+ * The range is halved again and again, the right half is forked, and pieces no
+ * longer than the grain are run.  A fork that nobody takes costs a nanosecond or
+ * two, so pieces are only made long enough to hide that.
+ */
+void hi_loop_run(heist_ctx c, hi_loop *l, size_t begin, size_t end);
+
+/*
+ * The same for loops that may end early: pieces are begun in the order of the
+ * range, so that at no time anybody is far ahead.  When the rest is skipped, all
+ * before it has been begun.  The grain is found by the clock.
+ */
+void hi_loop_in_order(heist_ctx c, hi_loop *l, size_t begin, size_t end);
+
+/* The grain to go on with after a piece of n iterations that took so long. */
+size_t hi_grain_after(size_t grain, size_t n, uint64_t took);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sort.c: which sort for which elements.
+ *
+ * First of all it is seen whether there is anything to do: elements that are in
+ * order are left as they are, and those that are exactly the other way round are
+ * reversed.  Numbers and pairs are then sorted by digits, or by quicksort if
+ * they are few or there is no memory; others by quicksort.
+ */
+#include "algo/loop.h"
+#include "algo/quick.h"
+#include "algo/radix.h"
+
+enum {
+    FEW = 400,    /* numbers for which quicksort is faster than digits */
+    PIECE = 4096, /* elements that one worker looks at or turns round */
+    BLOCK = 16    /* numbers that are looked at without a branch */
+};
+
+/* --- is it sorted already? ----------------------------------------------------- */
+
+typedef struct run run;
+
+struct run {
+    /* Are begin .. end - 1 as they should be, each with its left neighbour? */
+    bool (*holds)(const run *r, size_t begin, size_t end);
+    const char *base;
+    const hi_by *by;
+    bool down; /* each is before its left neighbour, else none is */
+};
+
+HEIST_INLINE bool holds(const run *r, size_t begin, size_t end, size_t size,
+                        size_t block, hi_less_fn *less)
+{
+    const char *p = r->base + begin * size;
+    while (begin < end) {
+        size_t n = end - begin < block ? end - begin : block;
+        size_t below = 0;
+        for (size_t i = 0; i < n; i++, p += size)
+            below += less(p, p - size, r->by);
+        if (below != (r->down ? n : 0)) return false;
+        begin += n;
+    }
+    return true;
+}
+
+static bool holds_call(const run *r, size_t begin, size_t end)
+{
+    return holds(r, begin, end, r->by->size, 1, hi_less_call);
+}
+
+static bool holds_u32(const run *r, size_t begin, size_t end)
+{
+    return holds(r, begin, end, 4, BLOCK, hi_less_u32);
+}
+
+static bool holds_i32(const run *r, size_t begin, size_t end)
+{
+    return holds(r, begin, end, 4, BLOCK, hi_less_i32);
+}
+
+static bool holds_f32(const run *r, size_t begin, size_t end)
+{
+    return holds(r, begin, end, 4, BLOCK, hi_less_f32);
+}
+
+static bool holds_u64(const run *r, size_t begin, size_t end)
+{
+    return holds(r, begin, end, 8, BLOCK, hi_less_u64);
+}
+
+static bool holds_i64(const run *r, size_t begin, size_t end)
+{
+    return holds(r, begin, end, 8, BLOCK, hi_less_i64);
+}
+
+static bool holds_f64(const run *r, size_t begin, size_t end)
+{
+    return holds(r, begin, end, 8, BLOCK, hi_less_f64);
+}
+
+static bool holds_pair(const run *r, size_t begin, size_t end)
+{
+    return holds(r, begin, end, 16, BLOCK, hi_less_pair);
+}
+
+static bool (*const holds_by[])(const run *r, size_t begin, size_t end) = {
+    [HI_BY_CALL] = holds_call, [HI_BY_U32] = holds_u32,
+    [HI_BY_I32] = holds_i32,   [HI_BY_F32] = holds_f32,
+    [HI_BY_U64] = holds_u64,   [HI_BY_I64] = holds_i64,
+    [HI_BY_F64] = holds_f64,   [HI_BY_PAIR] = holds_pair};
+
+static bool holds_all(heist_ctx c, const run *r, size_t begin, size_t end);
+
+static void holds_right(heist_ctx c, heist_frame *f)
+{
+    f->result.u = holds_all(c, f->arg[0].cp, f->arg[1].u, f->arg[2].u);
+}
+
+/* The same in parallel; nothing is begun after it is known not to hold. */
+static bool holds_all(heist_ctx c, const run *r, size_t begin, size_t end)
+{
+    while (end - begin > PIECE) {
+        size_t half = begin + (end - begin) / 2;
+        heist_frame *right = heist_slot(c);
+        right->arg[0].cp = r;
+        right->arg[1].u = half;
+        right->arg[2].u = end;
+        bool left = holds_all(heist_fork(c, holds_right), r, begin, half);
+        if (!heist_join(c)) return left && right->result.u;
+        if (!left) return false;
+        begin = half;
+    }
+    return r->holds(r, begin, end);
+}
+
+/* --- the other way round -------------------------------------------------------- */
+
+typedef struct turning {
+    hi_loop loop;
+    char *base;
+    size_t n, size;
+} turning;
+
+HEIST_INLINE void turn(char *left, char *right, size_t n, size_t size)
+{
+    for (; n; n--, left += size, right -= size)
+        hi_swap(left, right, size);
+}
+
+static void turn_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
+{
+    turning *t = heist_container(l, turning, loop);
+    char *left = t->base + begin * t->size;
+    char *right = t->base + (t->n - 1 - begin) * t->size;
+    (void)c;
+    if (t->size == 4)
+        turn(left, right, end - begin, 4);
+    else if (t->size == 8)
+        turn(left, right, end - begin, 8);
+    else if (t->size == 16)
+        turn(left, right, end - begin, 16);
+    else
+        turn(left, right, end - begin, t->size);
+}
+
+/* Does what there is to do if the elements are in order or in reverse; false:
+ * they are neither. */
+static bool is_done(heist_ctx c, char *base, size_t n, hi_order order,
+                    const hi_by *by)
+{
+    run r = {holds_by[order], base, by, false};
+    if (n < 2) return true;
+    r.down = !r.holds(&r, 1, 2);
+    size_t look = n < PIECE ? n : PIECE;
+    if (!r.holds(&r, 2, look) || !holds_all(c, &r, look, n)) return false;
+    if (!r.down) return true;
+    turning t = {{.piece = turn_piece, .grain = PIECE}, base, n, by->size};
+    hi_loop_run(c, &t.loop, 0, n / 2);
+    return true;
+}
+
+/* --- the sorts ------------------------------------------------------------------- */
+
+static void sort_as(heist_ctx c, void *base, size_t n, hi_order order,
+                    const hi_by *by)
+{
+    if (is_done(c, base, n, order, by)) return;
+    if (order != HI_BY_CALL && n >= FEW && hi_radix_sort(c, base, n, order))
+        return;
+    hi_to_keys(c, base, n, order);
+    hi_quick_for(order, by->size)->sort(c, base, n, by);
+    hi_from_keys(c, base, n, order);
+}
+
+void heist_sort(heist_ctx c, void *base, size_t n, size_t size,
+                heist_compare_fn *compare, void *arg)
+{
+    hi_by by = {compare, arg, size};
+    sort_as(c, base, n, hi_order_of(compare, size), &by);
+}
+
+void heist_sort_i32(heist_ctx c, int32_t *base, size_t n)
+{
+    sort_as(c, base, n, HI_BY_I32, &(hi_by){.size = sizeof *base});
+}
+
+void heist_sort_u32(heist_ctx c, uint32_t *base, size_t n)
+{
+    sort_as(c, base, n, HI_BY_U32, &(hi_by){.size = sizeof *base});
+}
+
+void heist_sort_i64(heist_ctx c, int64_t *base, size_t n)
+{
+    sort_as(c, base, n, HI_BY_I64, &(hi_by){.size = sizeof *base});
+}
+
+void heist_sort_u64(heist_ctx c, uint64_t *base, size_t n)
+{
+    sort_as(c, base, n, HI_BY_U64, &(hi_by){.size = sizeof *base});
+}
+
+void heist_sort_f32(heist_ctx c, float *base, size_t n)
+{
+    sort_as(c, base, n, HI_BY_F32, &(hi_by){.size = sizeof *base});
+}
+
+void heist_sort_f64(heist_ctx c, double *base, size_t n)
+{
+    sort_as(c, base, n, HI_BY_F64, &(hi_by){.size = sizeof *base});
+}
+
+void heist_sort_pairs(heist_ctx c, heist_pair *base, size_t n)
+{
+    sort_as(c, base, n, HI_BY_PAIR, &(hi_by){.size = sizeof *base});
+}

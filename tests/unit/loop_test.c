@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: MIT */
+#include "inputs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <time.h>
+
+enum {
+    MOST = 300000
+};
+
+/* How often each iteration of a range from `begin` on was run. */
+typedef struct tally {
+    size_t begin, n;
+    HEIST_ATOMIC(uint8_t) *times;
+    size_t grain;  /* of the call, or 0 */
+    size_t enough; /* this index ends the loop */
+    size_t bad[2]; /* these fail */
+} tally;
+
+static tally tally_of(size_t begin, size_t n)
+{
+    tally t = {.begin = begin, .n = n, .enough = SIZE_MAX};
+    t.bad[0] = t.bad[1] = SIZE_MAX;
+    t.times = calloc(n + 1, sizeof *t.times);
+    CHECK(t.times != NULL);
+    return t;
+}
+
+/* Iterations 0 .. upto - 1 ran once, the others at most once. */
+static void tally_check(tally *t, size_t upto)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        int times = heist_load_relaxed(&t->times[i]);
+        CHECK(i < upto ? times == 1 : times <= 1);
+    }
+    free((void *)t->times);
+}
+
+static void count(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    (void)c;
+    tally *t = arg;
+    CHECK(begin < end);
+    CHECK(begin >= t->begin && end - t->begin <= t->n);
+    if (t->grain) {
+        CHECK(end - begin <= t->grain);
+        CHECK(2 * (end - begin) >= t->grain || end - begin == t->n);
+    }
+    for (size_t i = begin; i < end; i++)
+        heist_add_relaxed(&t->times[i - t->begin], 1);
+}
+
+static bool count_while(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    tally *t = arg;
+    count(c, begin, end, arg);
+    return t->enough < begin || t->enough >= end;
+}
+
+/* The error tells the index. */
+static int count_try(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    tally *t = arg;
+    for (size_t i = begin; i < end; i++) {
+        for (int k = 0; k < 2; k++)
+            if (i == t->bad[k]) return -(int)(i - t->begin) - 1;
+        count(c, i, i + 1, arg);
+    }
+    return 0;
+}
+
+/* Sizes 0 to 100, then some up to MOST. */
+static size_t nth_size(size_t i, uint64_t *seed)
+{
+    return i <= 100 ? i : test_random(seed) % MOST;
+}
+
+enum {
+    SIZES = 106
+};
+
+static void loops(heist_ctx c, void *arg)
+{
+    (void)arg;
+    uint64_t seed = test_seed;
+    for (size_t i = 0; i < SIZES; i++) {
+        size_t n = nth_size(i, &seed), begin = test_random(&seed) % 1000;
+        tally t = tally_of(begin, n);
+        heist_for(c, begin, begin + n, count, &t);
+        tally_check(&t, n);
+        t = tally_of(begin, n);
+        CHECK(heist_for_while(c, begin, begin + n, count_while, &t));
+        tally_check(&t, n);
+        t = tally_of(begin, n);
+        CHECK_EQ(heist_try_for(c, begin, begin + n, count_try, &t), 0);
+        tally_check(&t, n);
+    }
+}
+
+TEST(every_iteration_runs_once)
+{
+    input_on_all_workers(loops, NULL);
+}
+
+static void grains(heist_ctx c, void *arg)
+{
+    (void)arg;
+    uint64_t seed = test_seed;
+    for (size_t i = 0; i < SIZES; i++) {
+        size_t n = nth_size(i, &seed);
+        for (size_t g = 0; g < 20; g++) {
+            size_t grain = g < 10 ? g : 1 + test_random(&seed) % (n + 10);
+            if (n > 100 && (grain < 10 || g > 12)) continue;
+            tally t = tally_of(0, n);
+            t.grain = grain ? grain : 1;
+            heist_for_grain(c, 0, n, grain, count, &t);
+            tally_check(&t, n);
+        }
+    }
+}
+
+TEST(a_given_grain_bounds_the_pieces_from_above_and_below)
+{
+    input_on_all_workers(grains, NULL);
+}
+
+static int fail(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    (void)c, (void)begin, (void)end, (void)arg;
+    return -EIO;
+}
+
+static void edges(heist_ctx c, void *arg)
+{
+    (void)arg;
+    heist_for(c, 5, 4, NULL, NULL);
+    heist_for(c, SIZE_MAX, 0, NULL, NULL);
+    heist_for_grain(c, 5, 5, 3, NULL, NULL);
+    heist_for_2d(c, 0, SIZE_MAX, 0, 0, NULL, NULL);
+    heist_for_2d(c, SIZE_MAX, 0, 1, 1, NULL, NULL);
+    CHECK(heist_for_while(c, 9, 3, NULL, NULL));
+    CHECK_EQ(heist_try_for(c, 9, 3, fail, NULL), 0);
+    tally t = tally_of(SIZE_MAX - 1000, 1000);
+    heist_for(c, SIZE_MAX - 1000, SIZE_MAX, count, &t);
+    tally_check(&t, 1000);
+    t = tally_of(SIZE_MAX - 1000, 1000);
+    t.grain = 7;
+    heist_for_grain(c, SIZE_MAX - 1000, SIZE_MAX, 7, count, &t);
+    tally_check(&t, 1000);
+    t = tally_of(SIZE_MAX - 1000, 1000);
+    CHECK(heist_for_while(c, SIZE_MAX - 1000, SIZE_MAX, count_while, &t));
+    tally_check(&t, 1000);
+}
+
+TEST(ranges_may_be_empty_and_end_where_numbers_do)
+{
+    input_on_all_workers(edges, NULL);
+}
+
+/* --- ends ------------------------------------------------------------------ */
+
+static void failures(heist_ctx c, void *arg)
+{
+    (void)arg;
+    uint64_t seed = test_seed;
+    for (size_t i = 1; i < 4 * SIZES; i++) {
+        size_t n = nth_size(i / 4, &seed) + 1;
+        tally t = tally_of(0, n);
+        t.bad[0] = test_random(&seed) % n;
+        t.bad[1] = test_random(&seed) % n;
+        size_t first = t.bad[0] < t.bad[1] ? t.bad[0] : t.bad[1];
+        CHECK_EQ(heist_try_for(c, 0, n, count_try, &t), -(int)first - 1);
+        tally_check(&t, first);
+    }
+}
+
+TEST(the_error_of_the_lowest_index_wins_and_all_before_it_has_run)
+{
+    input_on_all_workers(failures, NULL);
+}
+
+/*
+ * Two failures, EARLY and all from LATE on.  The first waits until the second is
+ * over, or under way and waiting for the first in turn.
+ */
+enum {
+    WAITS = 3, /* in the same piece as EARLY, or the one before */
+    EARLY = 7,
+    LATE = 40,
+    RACE = 64
+};
+
+typedef HEIST_ATOMIC(int) flag;
+
+typedef struct race {
+    bool late_first;
+    flag early, late;
+} race;
+
+static void await(flag *happened)
+{
+    for (int ms = 0; ms < 200 && !heist_load_relaxed(happened); ms++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static int race_body(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    (void)c;
+    race *r = arg;
+    for (size_t i = begin; i < end; i++) {
+        if (i == WAITS) await(&r->late); /* it is under way, or over */
+        if (i == EARLY) {
+            heist_store_relaxed(&r->early, 1);
+            return -EARLY;
+        }
+        if (i < LATE) continue;
+        heist_store_relaxed(&r->late, 1);
+        if (!r->late_first) await(&r->early);
+        return -LATE;
+    }
+    return 0;
+}
+
+static void races(heist_ctx c, void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 4; i++) {
+        race r = {.late_first = i % 2};
+        CHECK_EQ(heist_try_for(c, 0, RACE, race_body, &r), -EARLY);
+    }
+}
+
+TEST(the_lower_of_two_errors_wins_whichever_comes_first)
+{
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 8}), 0);
+    CHECK_EQ(heist_run(rt, races, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* A loop that nobody lives to see the end of. */
+static int endless_try(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    (void)c;
+    size_t bad = *(size_t *)arg;
+    volatile size_t i; /* takes time */
+    for (i = begin; i < end; i++)
+        if (i >= bad) return -EIO;
+    return 0;
+}
+
+static bool endless_while(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    return endless_try(c, begin, end, arg) == 0;
+}
+
+static void endless(heist_ctx c, void *arg)
+{
+    (void)arg;
+    for (size_t bad = 0; bad < 1000000; bad = 10 * bad + 1) {
+        CHECK_EQ(heist_try_for(c, 0, SIZE_MAX, endless_try, &bad), -EIO);
+        CHECK(!heist_for_while(c, 0, SIZE_MAX, endless_while, &bad));
+    }
+}
+
+TEST(a_loop_of_2_to_the_64_iterations_ends_when_one_fails)
+{
+    input_on_all_workers(endless, NULL);
+}
+
+/* Alone, nobody else can have begun something. */
+static int begin_one(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    (void)c;
+    size_t bad = *(size_t *)arg;
+    CHECK(begin <= bad);
+    return bad < end ? -EIO : 0;
+}
+
+static bool while_one(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    return begin_one(c, begin, end, arg) == 0;
+}
+
+static void alone(heist_ctx c, void *arg)
+{
+    (void)arg;
+    for (size_t bad = 0; bad < 3000; bad += 7) {
+        CHECK_EQ(heist_try_for(c, 0, 100000, begin_one, &bad), -EIO);
+        CHECK(!heist_for_while(c, 0, 100000, while_one, &bad));
+    }
+}
+
+TEST(after_a_failure_no_later_piece_is_begun)
+{
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(heist_run(rt, alone, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* --- planes ---------------------------------------------------------------- */
+
+typedef struct plane {
+    size_t rows, columns, tile_rows, tile_columns;
+    HEIST_ATOMIC(uint8_t) *times;
+} plane;
+
+static void count_tile(heist_ctx c, heist_tile t, void *arg)
+{
+    (void)c;
+    plane *p = arg;
+    CHECK(t.row < t.row_end && t.row_end <= p->rows);
+    CHECK(t.column < t.column_end && t.column_end <= p->columns);
+    CHECK(!p->tile_rows || t.row_end - t.row <= p->tile_rows);
+    CHECK(!p->tile_columns || t.column_end - t.column <= p->tile_columns);
+    for (size_t r = t.row; r < t.row_end; r++)
+        for (size_t k = t.column; k < t.column_end; k++)
+            heist_add_relaxed(&p->times[r * p->columns + k], 1);
+}
+
+static void check_plane(heist_ctx c, size_t rows, size_t columns,
+                        size_t tile_rows, size_t tile_columns)
+{
+    plane p = {rows, columns, tile_rows, tile_columns, NULL};
+    p.times = calloc(rows * columns + 1, sizeof *p.times);
+    CHECK(p.times != NULL);
+    heist_for_2d(c, rows, columns, tile_rows, tile_columns, count_tile, &p);
+    for (size_t i = 0; i < rows * columns; i++)
+        CHECK_EQ(heist_load_relaxed(&p.times[i]), 1);
+    free((void *)p.times);
+}
+
+static void planes(heist_ctx c, void *arg)
+{
+    (void)arg;
+    uint64_t seed = test_seed;
+    for (size_t rows = 0; rows < 10; rows++)
+        for (size_t columns = 0; columns < 10; columns++)
+            for (size_t tile = 0; tile < 16; tile++)
+                check_plane(c, rows, columns, tile / 4, tile % 4);
+    for (int i = 0; i < 10; i++) {
+        size_t rows = 1 + test_random(&seed) % 2000;
+        size_t columns = 1 + test_random(&seed) % (300000 / rows);
+        check_plane(c, rows, columns, 0, 0);
+        check_plane(c, rows, columns, test_random(&seed) % 50,
+                    test_random(&seed) % 50);
+    }
+}
+
+TEST(every_cell_of_a_plane_is_in_one_tile_of_at_most_the_given_size)
+{
+    input_on_all_workers(planes, NULL);
+}
+
+static void square(heist_ctx c, heist_tile t, void *arg)
+{
+    (void)c, (void)arg;
+    size_t rows = t.row_end - t.row, columns = t.column_end - t.column;
+    CHECK(rows <= 4 * columns && columns <= 4 * rows);
+}
+
+static void squares(heist_ctx c, void *arg)
+{
+    heist_for_2d(c, 4000, 500, 0, 0, square, arg);
+    heist_for_2d(c, 300, 2000, 0, 0, square, arg);
+}
+
+TEST(tiles_of_no_given_size_are_nearly_square)
+{
+    input_on_all_workers(squares, NULL);
+}
+
+/* --- bodies that fork ------------------------------------------------------ */
+
+static void inner(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    tally *t = arg;
+    for (size_t i = begin; i < end; i++)
+        heist_for(c, 100 * i, 100 * i + 100, count, t);
+}
+
+static void nested(heist_ctx c, void *arg)
+{
+    (void)arg;
+    tally t = tally_of(0, 100 * 1000);
+    heist_for(c, 0, 1000, inner, &t);
+    tally_check(&t, t.n);
+    t = tally_of(0, 100 * 100);
+    heist_for_grain(c, 0, 100, 1, inner, &t);
+    tally_check(&t, t.n);
+}
+
+TEST(a_loop_in_a_loop_runs_every_iteration_once)
+{
+    input_on_all_workers(nested, NULL);
+}
+
+static int inner_try(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    tally *t = arg;
+    for (size_t i = begin; i < end; i++) {
+        int rc = heist_try_for(c, 100 * i, 100 * i + 100, count_try, t);
+        if (rc < 0) return rc;
+    }
+    return 0;
+}
+
+static void nested_failures(heist_ctx c, void *arg)
+{
+    (void)arg;
+    uint64_t seed = test_seed;
+    for (int i = 0; i < 20; i++) {
+        tally t = tally_of(0, 100 * 500);
+        t.bad[0] = test_random(&seed) % t.n;
+        t.bad[1] = test_random(&seed) % t.n;
+        size_t first = t.bad[0] < t.bad[1] ? t.bad[0] : t.bad[1];
+        CHECK_EQ(heist_try_for(c, 0, 500, inner_try, &t), -(int)first - 1);
+        tally_check(&t, first);
+    }
+}
+
+TEST(an_error_comes_up_through_a_loop_in_a_loop)
+{
+    input_on_all_workers(nested_failures, NULL);
+}
+
+/* --- balance ------------------------------------------------------------------ */
+
+enum {
+    UNEVEN = 128
+};
+
+/* Costs in milliseconds: asleep, so that eight workers need no eight CPUs. */
+typedef double cost_fn(size_t i);
+
+static double late(size_t i)
+{
+    return i < UNEVEN / 10 ? 0 : 0.5;
+}
+
+static double rising(size_t i)
+{
+    return (double)i / UNEVEN;
+}
+
+static double falling(size_t i)
+{
+    return 1 - (double)i / UNEVEN;
+}
+
+static double early(size_t i)
+{
+    return i < UNEVEN / 2 ? 1 : 0;
+}
+
+static double one_huge(size_t i)
+{
+    return i == 30 ? 40 : 0.3;
+}
+
+static void sleep_for(cost_fn *cost, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++) {
+        long ns = (long)(1e6 * cost(i));
+        if (ns) nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+    }
+}
+
+static void uneven_for(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    (void)c;
+    sleep_for(*(cost_fn **)arg, begin, end);
+}
+
+static int uneven_try(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    uneven_for(c, begin, end, arg);
+    return 0;
+}
+
+static void uneven_tile(heist_ctx c, heist_tile t, void *arg)
+{
+    for (size_t row = t.row; row < t.row_end; row++)
+        uneven_for(c, row * 16 + t.column, row * 16 + t.column_end, arg);
+}
+
+static void for_root(heist_ctx c, void *arg)
+{
+    heist_for(c, 0, UNEVEN, uneven_for, arg);
+}
+
+static void try_root(heist_ctx c, void *arg)
+{
+    CHECK_EQ(heist_try_for(c, 0, UNEVEN, uneven_try, arg), 0);
+}
+
+static void plane_root(heist_ctx c, void *arg)
+{
+    heist_for_2d(c, UNEVEN / 16, 16, 0, 0, uneven_tile, arg);
+}
+
+static void fine_root(heist_ctx c, void *arg)
+{
+    heist_for_grain(c, 0, UNEVEN, 1, uneven_for, arg);
+}
+
+static double run_time(heist_runtime *rt, heist_root_fn *root, cost_fn *cost)
+{
+    heist_time start = heist_now();
+    CHECK_EQ(heist_run(rt, root, &cost), 0);
+    return (double)(heist_now() - start);
+}
+
+/* How much longer than with a task per iteration; the best times of a few, for
+ * others use the machine as well. */
+static double excess(heist_runtime *rt, heist_root_fn *root, cost_fn *cost,
+                     double allowed)
+{
+    double ours = INFINITY, fine = INFINITY;
+    for (int i = 0; i < 8 && (i == 0 || ours > allowed * fine); i++) {
+        fine = fmin(fine, run_time(rt, fine_root, cost));
+        ours = fmin(ours, run_time(rt, root, cost));
+    }
+    return ours / fine;
+}
+
+static void check_shares(unsigned workers, double allowed)
+{
+    static cost_fn *const costs[] = {late, rising, falling, early, one_huge};
+    static heist_root_fn *const roots[] = {for_root, try_root, plane_root};
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = workers}), 0);
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = 0; k < 3; k++) {
+            double e = excess(rt, roots[k], costs[i], allowed);
+            if (e > allowed)
+                fprintf(stderr, "cost %zu, loop %zu: %.2f\n", i, k, e);
+            CHECK(e <= allowed);
+        }
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+TEST(two_workers_share_uneven_loops)
+{
+    check_shares(2, 1.5);
+}
+
+TEST(eight_workers_share_uneven_loops)
+{
+    check_shares(8, 4);
+}

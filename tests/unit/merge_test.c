@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "inputs.h"
+
+enum {
+    MOST = 100000
+};
+
+/* The key in the upper half, where it was in the lower one. */
+static int by_upper(const void *a, const void *b, void *arg)
+{
+    uint64_t x, y;
+    (void)arg;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x >> 32 > y >> 32) - (x >> 32 < y >> 32);
+}
+
+static int by_whole(const void *a, const void *b)
+{
+    return heist_by_u64(a, b, NULL);
+}
+
+/* n sorted keys with their places from `first` on, `size` bytes apart. */
+static char *sorted(input_shape shape, size_t n, size_t size, size_t first,
+                    uint64_t *seed)
+{
+    uint64_t *key = malloc((n + 1) * sizeof *key);
+    char *a = malloc(n * size + 1);
+    input_fill(shape, key, n, seed);
+    for (size_t i = 0; i < n; i++)
+        key[i] = key[i] >> 32 << 32;
+    qsort(key, n, sizeof *key, by_whole);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t x = key[i] | (first + i);
+        memset(a + i * size, (int)(first + i), size);
+        memcpy(a + i * size, &x, sizeof x);
+    }
+    free(key);
+    return a;
+}
+
+static void check_merge(heist_ctx c, input_shape shape, size_t a_n, size_t b_n,
+                        size_t size, uint64_t *seed)
+{
+    char *a = sorted(shape, a_n, size, 0, seed);
+    char *b = sorted(shape, b_n, size, a_n, seed);
+    char *out = malloc((a_n + b_n) * size + 1);
+    out[(a_n + b_n) * size] = 77;
+    heist_merge(c, out, a, a_n, b, b_n, size, by_upper, NULL);
+    size_t i = 0, k = 0;
+    for (size_t at = 0; at < a_n + b_n; at++) {
+        bool from_b = i == a_n || (k < b_n && by_upper(b + k * size,
+                                                       a + i * size, NULL) < 0);
+        const char *wanted = from_b ? b + k++ * size : a + i++ * size;
+        CHECK(memcmp(out + at * size, wanted, size) == 0);
+    }
+    CHECK_EQ(out[(a_n + b_n) * size], 77);
+    free(a);
+    free(b);
+    free(out);
+}
+
+static void merges(heist_ctx c, void *arg)
+{
+    static const size_t sizes[] = {8, 16, 24, 32, 13, 200};
+    uint64_t seed = test_seed;
+    (void)arg;
+    for (size_t a_n = 0; a_n <= 100; a_n++)
+        for (size_t b_n = 0; b_n <= 100; b_n += a_n % 7 + 1)
+            check_merge(c, INPUT_FEW, a_n, b_n, sizes[a_n % 6], &seed);
+    for (int shape = 0; shape < INPUT_SHAPES; shape++) {
+        size_t a_n = test_random(&seed) % MOST;
+        size_t b_n = test_random(&seed) % MOST;
+        check_merge(c, (input_shape)shape, a_n, b_n, 8, &seed);
+        check_merge(c, (input_shape)shape, a_n, b_n % 100, 16, &seed);
+        check_merge(c, (input_shape)shape, a_n % 100, b_n, 24, &seed);
+    }
+}
+
+TEST(a_merge_is_stable_and_takes_the_first_array_first)
+{
+    input_on_all_workers(merges, NULL);
+}
+
+/* --- is it sorted? --------------------------------------------------------------- */
+
+static void sortedness(heist_ctx c, void *arg)
+{
+    enum {
+        N = 50000
+    };
+
+    uint64_t seed = test_seed, *a = malloc((N + 1) * sizeof *a);
+    (void)arg;
+    CHECK(heist_is_sorted(c, NULL, 0, 8, by_upper, NULL));
+    for (size_t i = 0; i < N; i++)
+        a[i] = (uint64_t)(i / 3) << 32;
+    for (size_t n = 0; n <= 100; n++)
+        CHECK(heist_is_sorted(c, a, n, 8, by_upper, NULL));
+    CHECK(heist_is_sorted(c, a, N, 8, by_upper, NULL));
+    for (int round = 0; round < 100; round++) {
+        size_t n = 2 + test_random(&seed) % (round < 50 ? N - 2 : 98);
+        if (round == 1) n = 2;
+        size_t i = round == 0 ? 1 : 1 + test_random(&seed) % (n - 1);
+        uint64_t held = a[i - 1];
+        a[i - 1] = a[i] + (UINT64_C(1) << 32);
+        CHECK(!heist_is_sorted(c, a, n, 8, by_upper, NULL));
+        CHECK(heist_is_sorted(c, a + i, n - i, 8, by_upper, NULL));
+        CHECK(heist_is_sorted(c, a, i, 8, by_upper, NULL));
+        a[i - 1] = held;
+    }
+    free(a);
+}
+
+TEST(one_descent_anywhere_is_found)
+{
+    input_on_all_workers(sortedness, NULL);
+}
+
+static HEIST_ATOMIC(size_t) comparisons;
+
+static int by_u64_counting(const void *a, const void *b, void *arg)
+{
+    heist_add_relaxed(&comparisons, 1);
+    return heist_by_u64(a, b, arg);
+}
+
+static void early_exit(heist_ctx c, void *arg)
+{
+    enum {
+        N = 1 << 20
+    };
+
+    uint64_t seed = test_seed, *a = malloc(N * sizeof *a);
+    (void)arg;
+    input_fill(INPUT_RANDOM, a, N, &seed);
+    heist_store_relaxed(&comparisons, 0);
+    CHECK(!heist_is_sorted(c, a, N, sizeof *a, by_u64_counting, NULL));
+    CHECK(heist_load_relaxed(&comparisons) < 1000);
+    free(a);
+}
+
+TEST(the_first_descent_ends_the_search)
+{
+    input_on_all_workers(early_exit, NULL);
+}
