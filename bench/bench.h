@@ -51,6 +51,38 @@ struct sha1_node {
     int depth;
 };
 
+/* A key with the place it had at first: shows whether a sort was stable. */
+struct bench_pair {
+    uint64_t key;
+    uint64_t index;
+};
+
+/* A record of a cache line. */
+struct bench_record {
+    uint64_t key;
+    uint64_t rest[7];
+};
+
+/*
+ * The algorithms: each is one region over arrays that the harness has made.
+ * Elements are mapped by bench_mapped and kept if bench_kept.
+ */
+struct bench_algo {
+    uint64_t (*sum)(const uint64_t *in, size_t n);
+    void (*map)(uint64_t *out, const uint64_t *in, size_t n);
+    /* Sums of all elements up to and including this one. */
+    void (*scan)(uint64_t *out, const uint64_t *in, size_t n);
+    /* Kept elements in their order; returns how many. */
+    size_t (*filter)(uint64_t *out, const uint64_t *in, size_t n);
+    /* The first index of the value, or n. */
+    size_t (*find)(const uint64_t *in, size_t n, uint64_t value);
+    void (*sort)(uint64_t *base, size_t n);
+    void (*sort_stable)(uint64_t *base, size_t n);
+    void (*sort_pairs)(struct bench_pair *base, size_t n); /* stable, by key */
+    void (*sort_strings)(const char **base, size_t n);
+    void (*sort_records)(struct bench_record *base, size_t n); /* by key */
+};
+
 /*
  * A peer fills in this table; NULL is a problem it does not solve.  Every
  * function is one region: it is called by a thread outside of the pool and
@@ -73,6 +105,7 @@ struct bench_peer {
     /* n thefts in one region; ns[i] is the time from fork to join of one.
      * Returns how many ran on another thread. */
     uint64_t (*steal)(uint64_t *ns, uint64_t n);
+    const struct bench_algo *algo; /* NULL: none of them */
 };
 
 extern const struct bench_peer bench_peer;
@@ -100,6 +133,26 @@ static inline uint64_t bench_mix(uint64_t z)
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
+}
+
+static inline uint64_t bench_mapped(uint64_t x)
+{
+    return x ^ (x >> 29);
+}
+
+/* Half of random numbers, and no processor can guess which. */
+static inline bool bench_kept(uint64_t x)
+{
+    return x & 1;
+}
+
+/* The first index of the value, or n. */
+static inline size_t bench_find(const uint64_t *in, size_t n, uint64_t value)
+{
+#pragma GCC unroll 8
+    for (size_t i = 0; i < n; i++)
+        if (in[i] == value) return i;
+    return n;
 }
 
 /* The state of child i; the whole cost of a node is in here. */

@@ -12,7 +12,7 @@
  * P90 the spread inside the sample when it stands for RUNS short regions, and
  * RESULT what was computed, for the driver to compare between peers.
  */
-#include "bench.h"
+#include "harness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,17 +24,6 @@
 enum {
     EXIT_MISUSE = 2,
     EXIT_NOT_HERE = 3 /* this peer does not do this benchmark */
-};
-
-struct plan {
-    const char *name;
-    void (*measure)(const struct plan *p);
-    uint64_t size;
-    uint64_t repeats;
-    uint64_t gap; /* ns between two regions */
-    unsigned workers;
-    const struct sha1_tree *sha1;
-    const struct bench_node *tree; /* set by measure_tree and measure_batch */
 };
 
 uint64_t bench_now(void)
@@ -82,16 +71,15 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void *allocate(size_t bytes)
+void *bench_allocate(size_t bytes)
 {
     void *p = malloc(bytes);
     if (!p) bench_die("out of memory");
     return p;
 }
 
-/* One line for n short things; each took ns[i] and was `batch` of them. */
-static void print_spread(uint64_t *ns, uint64_t n, uint64_t batch,
-                         uint64_t result)
+void bench_print_spread(uint64_t *ns, uint64_t n, uint64_t batch,
+                        uint64_t result)
 {
     qsort(ns, n, sizeof *ns, by_size);
     double unit = 1e9 * (double)batch;
@@ -100,7 +88,7 @@ static void print_spread(uint64_t *ns, uint64_t n, uint64_t batch,
            (unsigned long long)(n * batch), (unsigned long long)result);
 }
 
-static void print_one(double value, uint64_t result)
+void bench_print_one(double value, uint64_t result)
 {
     printf("sample %.9g %.9g %.9g 1 %llu\n", value, value, value,
            (unsigned long long)result);
@@ -131,7 +119,7 @@ static void measure_long(const struct plan *p)
     for (uint64_t i = 0; i < p->repeats; i++) {
         uint64_t start = bench_now();
         uint64_t result = solve(p);
-        print_one((double)(bench_now() - start) * 1e-9, result);
+        bench_print_one((double)(bench_now() - start) * 1e-9, result);
     }
 }
 
@@ -149,7 +137,7 @@ static void grow(struct bench_node *node, uint64_t n, int64_t *next)
 
 static struct bench_node *tree_of(uint64_t n)
 {
-    struct bench_node *node = allocate(n * sizeof *node);
+    struct bench_node *node = bench_allocate(n * sizeof *node);
     int64_t next = 1;
     grow(node, n, &next);
     return node;
@@ -171,7 +159,7 @@ static void measure_batch(const struct plan *p)
         BATCH = 20
     };
     struct bench_node *root = tree_of(p->size);
-    uint64_t *ns = allocate(p->repeats * sizeof *ns);
+    uint64_t *ns = bench_allocate(p->repeats * sizeof *ns);
     uint64_t result = bench_peer.tree(root);
     for (uint64_t i = 0; i < p->repeats; i++) {
         uint64_t start = bench_now();
@@ -179,7 +167,7 @@ static void measure_batch(const struct plan *p)
             if (bench_peer.tree(root) != result) bench_die("a wrong sum");
         ns[i] = bench_now() - start;
     }
-    print_spread(ns, p->repeats, BATCH, result);
+    bench_print_spread(ns, p->repeats, BATCH, result);
     free(ns);
     free(root);
 }
@@ -198,7 +186,7 @@ static void wait_gap(uint64_t ns)
 
 static void measure_region(const struct plan *p)
 {
-    uint64_t *ns = allocate(p->repeats * sizeof *ns);
+    uint64_t *ns = bench_allocate(p->repeats * sizeof *ns);
     uint64_t result = bench_peer.region(p->size);
     for (uint64_t i = 0; i < 3; i++) /* not measured: the pool warms up */
         bench_peer.region(p->size);
@@ -210,7 +198,7 @@ static void measure_region(const struct plan *p)
         ns[i] = bench_now() - start;
         if (r != result) bench_die("two regions with two results");
     }
-    print_spread(ns, p->repeats, 1, result);
+    bench_print_spread(ns, p->repeats, 1, result);
     free(ns);
 }
 
@@ -232,7 +220,7 @@ static void measure_idle(const struct plan *p)
     uint64_t cpu = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
     sleep_ns(p->size * 1000000);
     cpu = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    print_one(ms_per_s(cpu, bench_now() - wall), 0);
+    bench_print_one(ms_per_s(cpu, bench_now() - wall), 0);
 }
 
 struct lonely {
@@ -263,7 +251,7 @@ static void measure_lonely(const struct plan *p)
     struct lonely l = {p->size * 1000000, strstr(p->name, "busy") != NULL, 1,
                        0};
     bench_peer.alone(be_lonely, &l);
-    print_one(ms_per_s(l.others, l.wall), 0);
+    bench_print_one(ms_per_s(l.others, l.wall), 0);
 }
 
 /* --- theft ---------------------------------------------------------------- */
@@ -271,10 +259,10 @@ static void measure_lonely(const struct plan *p)
 static void measure_steal(const struct plan *p)
 {
     if (p->workers < 2) not_here();
-    uint64_t n = p->size, *ns = allocate(n * sizeof *ns);
+    uint64_t n = p->size, *ns = bench_allocate(n * sizeof *ns);
     bench_peer.steal(ns, n < 10 ? n : 10);
     if (bench_peer.steal(ns, n) != n) bench_die("a ping that nobody stole");
-    print_spread(ns, n, 1, n);
+    bench_print_spread(ns, n, 1, n);
     free(ns);
 }
 
@@ -282,6 +270,7 @@ static void measure_steal(const struct plan *p)
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
+#define M  UINT64_C(1000000)
 
 static const struct sha1_tree t1 = {19, 10, 4, 0, 0};
 static const struct sha1_tree t3 = {42, 0, 2000, 0.124875, 8};
@@ -301,6 +290,31 @@ static const struct plan plans[] = {
     {"tree-1000", measure_batch, 1000, 200, 0, 0, NULL, NULL},
     {"loop-even", measure_long, 1 << 17, 3, 0, 0, NULL, NULL},
     {"loop-skewed", measure_long, 1 << 17, 3, 0, 0, NULL, NULL},
+    {"sum", bench_measure_array, 10 * M, 5, 0, 0, NULL, NULL},
+    {"sum-1000", bench_measure_short_array, 1000, 300, 0, 0, NULL, NULL},
+    {"map", bench_measure_array, 10 * M, 5, 0, 0, NULL, NULL},
+    {"map-1000", bench_measure_short_array, 1000, 300, 0, 0, NULL, NULL},
+    {"scan", bench_measure_array, 10 * M, 5, 0, 0, NULL, NULL},
+    {"filter", bench_measure_array, 10 * M, 5, 0, 0, NULL, NULL},
+    {"find-early", bench_measure_short_array, 10 * M, 20, 0, 0, NULL, NULL},
+    {"find-middle", bench_measure_array, 10 * M, 10, 0, 0, NULL, NULL},
+    {"find-absent", bench_measure_array, 10 * M, 5, 0, 0, NULL, NULL},
+    {"sort-u64-random", bench_measure_array, 10 * M, 2, 0, 0, NULL, NULL},
+    {"sort-u64-sorted", bench_measure_array, 10 * M, 3, 0, 0, NULL, NULL},
+    {"sort-u64-reversed", bench_measure_array, 10 * M, 3, 0, 0, NULL, NULL},
+    {"sort-u64-equal", bench_measure_array, 10 * M, 3, 0, 0, NULL, NULL},
+    {"sort-u64-fewunique", bench_measure_array, 10 * M, 2, 0, 0, NULL, NULL},
+    {"sort-u64-random-100k", bench_measure_array, 100000, 20, 0, 0, NULL, NULL},
+    {"sort-u64-sorted-100k", bench_measure_array, 100000, 20, 0, 0, NULL, NULL},
+    {"sort-u64-reversed-100k", bench_measure_array, 100000, 20, 0, 0, NULL,
+     NULL},
+    {"sort-u64-equal-100k", bench_measure_array, 100000, 20, 0, 0, NULL, NULL},
+    {"sort-u64-fewunique-100k", bench_measure_array, 100000, 20, 0, 0, NULL,
+     NULL},
+    {"sort-stable", bench_measure_array, M, 2, 0, 0, NULL, NULL},
+    {"sort-stable-u64", bench_measure_array, 10 * M, 2, 0, 0, NULL, NULL},
+    {"sort-strings", bench_measure_array, M, 2, 0, 0, NULL, NULL},
+    {"sort-records", bench_measure_array, M, 2, 0, 0, NULL, NULL},
     {"region-empty-0", measure_region, 0, 5000, 0, 0, NULL, NULL},
     {"region-empty-100us", measure_region, 0, 500, 100 * US, 0, NULL, NULL},
     {"region-empty-10ms", measure_region, 0, 25, 10 * MS, 0, NULL, NULL},
@@ -326,6 +340,9 @@ static bool peer_can(const struct plan *p)
     if (!strncmp(p->name, "tree", 4)) return peer->tree != NULL;
     if (!strncmp(p->name, "loop", 4)) return peer->loop != NULL;
     if (!strcmp(p->name, "steal")) return peer->steal != NULL;
+    if (p->measure == bench_measure_array ||
+        p->measure == bench_measure_short_array)
+        return bench_can_array(p);
     if (p->measure == measure_lonely) return peer->alone != NULL;
     return peer->region != NULL;
 }

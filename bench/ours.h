@@ -27,6 +27,8 @@ uint64_t serial_loop(uint64_t n, bool skewed);
 uint64_t serial_region(uint64_t leaves);
 void serial_alone(void (*fn)(void *arg), void *arg);
 
+extern const struct bench_algo serial_algo; /* no sorts: peers/std.cpp */
+
 uint64_t ours_fib(unsigned n);
 uint64_t ours_nqueens(unsigned n);
 uint64_t ours_uts(uint64_t seed);
@@ -37,5 +39,12 @@ uint64_t ours_loop(uint64_t n, bool skewed);
 uint64_t ours_region(uint64_t leaves);
 void ours_alone(void (*fn)(void *arg), void *arg);
 uint64_t ours_steal(uint64_t *ns, uint64_t n);
+
+extern const struct bench_algo ours_algo;
+void ours_sort(uint64_t *base, size_t n);
+void ours_sort_stable(uint64_t *base, size_t n);
+void ours_sort_pairs(struct bench_pair *base, size_t n);
+void ours_sort_strings(const char **base, size_t n);
+void ours_sort_records(struct bench_record *base, size_t n);
 
 #endif

@@ -14,4 +14,5 @@ const struct bench_peer bench_peer = {
     .region = ours_region,
     .alone = ours_alone,
     .steal = ours_steal,
+    .algo = &ours_algo,
 };

@@ -3,7 +3,7 @@
  * OpenMP, for gcc's runtime (gomp) and for clang's (libomp): tasks for
  * recursion, a guided loop for loops.
  */
-#include "../bench.h"
+#include "openmp.h"
 
 #include <omp.h>
 #include <pthread.h>
@@ -256,4 +256,5 @@ const struct bench_peer bench_peer = {
     .region = region,
     .alone = alone,
     .steal = steal,
+    .algo = &openmp_algo,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The C side of peers/rayon/src/lib.rs. */
+/* The C side of peers/rayon/src. */
 #include "../bench.h"
 
 void rayon_start(unsigned workers);
@@ -13,6 +13,15 @@ uint64_t rayon_loop(uint64_t n, bool skewed);
 uint64_t rayon_region(uint64_t leaves);
 void rayon_alone(void (*fn)(void *arg), void *arg);
 uint64_t rayon_steal(uint64_t *ns, uint64_t n);
+uint64_t rayon_sum(const uint64_t *in, size_t n);
+void rayon_map(uint64_t *out, const uint64_t *in, size_t n);
+size_t rayon_filter(uint64_t *out, const uint64_t *in, size_t n);
+size_t rayon_find(const uint64_t *in, size_t n, uint64_t value);
+void rayon_sort(uint64_t *base, size_t n);
+void rayon_sort_stable(uint64_t *base, size_t n);
+void rayon_sort_pairs(struct bench_pair *base, size_t n);
+void rayon_sort_strings(const char **base, size_t n);
+void rayon_sort_records(struct bench_record *base, size_t n);
 
 static void start(unsigned workers, const char *policy)
 {
@@ -23,6 +32,18 @@ static void start(unsigned workers, const char *policy)
 static void stop(void)
 {
 }
+
+static const struct bench_algo algo = {
+    .sum = rayon_sum,
+    .map = rayon_map,
+    .filter = rayon_filter,
+    .find = rayon_find,
+    .sort = rayon_sort,
+    .sort_stable = rayon_sort_stable,
+    .sort_pairs = rayon_sort_pairs,
+    .sort_strings = rayon_sort_strings,
+    .sort_records = rayon_sort_records,
+};
 
 const struct bench_peer bench_peer = {
     .start = start,
@@ -37,4 +58,5 @@ const struct bench_peer bench_peer = {
     .region = rayon_region,
     .alone = rayon_alone,
     .steal = rayon_steal,
+    .algo = &algo,
 };

@@ -22,4 +22,5 @@ const struct bench_peer bench_peer = {
     .loop = serial_loop,
     .region = serial_region,
     .alone = serial_alone,
+    .algo = &serial_algo,
 };

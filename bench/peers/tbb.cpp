@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* oneTBB: parallel_invoke for two halves, task_group for n children,
  * parallel_reduce for loops. */
-#include "../bench.h"
+#include "tbb.h"
 
 #include <array>
 #include <atomic>
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -13,14 +12,14 @@
 #include <tbb/global_control.h>
 #include <tbb/parallel_invoke.h>
 #include <tbb/parallel_reduce.h>
-#include <tbb/task_arena.h>
 #include <tbb/task_group.h>
+
+std::unique_ptr<tbb::task_arena> tbb_arena;
 
 namespace
 {
 
 std::unique_ptr<tbb::global_control> limit, stack;
-std::unique_ptr<tbb::task_arena> arena;
 
 void start(unsigned workers, const char *policy)
 {
@@ -28,12 +27,12 @@ void start(unsigned workers, const char *policy)
     if (policy) bench_die("a policy is for heist");
     limit = std::make_unique<gc>(gc::max_allowed_parallelism, workers);
     stack = std::make_unique<gc>(gc::thread_stack_size, std::size_t{256} << 20);
-    arena = std::make_unique<tbb::task_arena>(static_cast<int>(workers));
+    tbb_arena = std::make_unique<tbb::task_arena>(static_cast<int>(workers));
 }
 
 void stop()
 {
-    arena.reset();
+    tbb_arena.reset();
     stack.reset();
     limit.reset();
 }
@@ -134,41 +133,43 @@ std::uint64_t span(std::uint64_t from, std::uint64_t to)
 
 std::uint64_t fib(unsigned n)
 {
-    return arena->execute(
+    return tbb_arena->execute(
         [=] { return static_cast<std::uint64_t>(fib_of(n)); });
 }
 
 std::uint64_t nqueens(unsigned n)
 {
-    return arena->execute([=] { return place((1U << n) - 1, 0, 0, 0); });
+    return tbb_arena->execute([=] { return place((1U << n) - 1, 0, 0, 0); });
 }
 
 std::uint64_t uts(std::uint64_t seed)
 {
-    return arena->execute(
+    return tbb_arena->execute(
         [=] { return 1 + children<24, UTS_ROOT_CHILDREN>(seed); });
 }
 
 std::uint64_t uts_fine(std::uint64_t seed)
 {
-    return arena->execute(
+    return tbb_arena->execute(
         [=] { return 1 + children<1, UTS_ROOT_CHILDREN>(seed); });
 }
 
 std::uint64_t uts_sha1(const sha1_tree *tree)
 {
-    return arena->execute([=] { return sha1_visit(tree, sha1_root(tree)); });
+    return tbb_arena->execute(
+        [=] { return sha1_visit(tree, sha1_root(tree)); });
 }
 
 std::uint64_t tree(const bench_node *t)
 {
-    return arena->execute([=] { return static_cast<std::uint64_t>(sum(t)); });
+    return tbb_arena->execute(
+        [=] { return static_cast<std::uint64_t>(sum(t)); });
 }
 
 std::uint64_t loop(std::uint64_t n, bool skewed)
 {
     using range = tbb::blocked_range<std::uint64_t>;
-    return arena->execute([=] {
+    return tbb_arena->execute([=] {
         return tbb::parallel_reduce(
             range(0, n), std::uint64_t{0},
             [=](const range &r, std::uint64_t s) {
@@ -182,7 +183,7 @@ std::uint64_t loop(std::uint64_t n, bool skewed)
 
 std::uint64_t region(std::uint64_t leaves)
 {
-    return arena->execute([=] {
+    return tbb_arena->execute([=] {
         if (leaves) return span(0, leaves);
         tbb::parallel_invoke([] { span(0, 0); }, [] { span(0, 0); });
         return std::uint64_t{0};
@@ -191,7 +192,7 @@ std::uint64_t region(std::uint64_t leaves)
 
 void alone(void (*fn)(void *), void *arg)
 {
-    arena->execute([=] {
+    tbb_arena->execute([=] {
         span(0, BENCH_ALONE_LEAVES);
         tbb::parallel_invoke([] {}, [=] { fn(arg); });
     });
@@ -199,7 +200,7 @@ void alone(void (*fn)(void *), void *arg)
 
 std::uint64_t steal(std::uint64_t *ns, std::uint64_t n)
 {
-    return arena->execute([=] {
+    return tbb_arena->execute([=] {
         std::uint64_t stolen = 0;
         for (std::uint64_t i = 0; i < n; i++) {
             std::atomic<bool> taken{false};
@@ -224,7 +225,7 @@ std::uint64_t steal(std::uint64_t *ns, std::uint64_t n)
 
 extern "C" {
 const struct bench_peer bench_peer = {
-    start,    stop, fib,  nqueens, uts,   uts_fine,
-    uts_sha1, tree, loop, region,  alone, steal,
+    start, stop, fib,    nqueens, uts,   uts_fine,  uts_sha1,
+    tree,  loop, region, alone,   steal, &tbb_algo,
 };
 }

@@ -249,6 +249,76 @@ func region(leaves uint64) uint64 {
 	return a + b
 }
 
+// pieces gives every processor one piece of 0..n-1, and adds up.
+func pieces(n uint64, fn func(from, to uint64) uint64) uint64 {
+	p := uint64(runtime.GOMAXPROCS(0))
+	return each(int(p), func(i int) uint64 {
+		return fn(n*uint64(i)/p, n*uint64(i+1)/p)
+	})
+}
+
+func sumNumbers(in []uint64) uint64 {
+	return pieces(uint64(len(in)), func(from, to uint64) uint64 {
+		s := uint64(0)
+		for _, x := range in[from:to] {
+			s += x
+		}
+		return s
+	})
+}
+
+func mapNumbers(out, in []uint64) {
+	pieces(uint64(len(in)), func(from, to uint64) uint64 {
+		out := out[from:to]
+		for i, x := range in[from:to] {
+			out[i] = x ^ x>>29
+		}
+		return 0
+	})
+}
+
+// measureNumbers does sums or maps, the short ones many at a time.
+func measureNumbers(name string, size, repeats uint64) {
+	in, out := make([]uint64, size), make([]uint64, size)
+	for i := range in {
+		in[i] = mix(uint64(i))
+	}
+	answer := uint64(0)
+	solve := func() { answer = sumNumbers(in) }
+	if strings.HasPrefix(name, "map") {
+		solve = func() { mapNumbers(out, in) }
+	}
+	result := func() uint64 {
+		if answer != 0 {
+			return answer
+		}
+		hash := size
+		for i, x := range out {
+			hash += mix(x + uint64(i))
+		}
+		return hash
+	}
+	batch := 1
+	if strings.HasSuffix(name, "-1000") {
+		batch = 20
+	}
+	solve()
+	ns := make([]int64, repeats)
+	for i := range ns {
+		t := now()
+		for k := 0; k < batch; k++ {
+			solve()
+		}
+		ns[i] = now() - t
+		if batch == 1 {
+			printOne(float64(ns[i])*1e-9, result())
+		}
+	}
+	if batch > 1 {
+		printSpread(ns, batch, result())
+	}
+}
+
 var start = time.Now()
 
 func now() int64 { return int64(time.Since(start)) }
@@ -393,6 +463,12 @@ func usage() {
 	os.Exit(2)
 }
 
+// notHere says that Go has no natural way to do this one.
+func notHere() {
+	fmt.Fprintln(os.Stderr, "bench: this peer does not do that")
+	os.Exit(3)
+}
+
 type preset struct{ size, repeats uint64 }
 
 func main() {
@@ -407,6 +483,8 @@ func main() {
 		"uts-t1": {0, 1}, "uts-t3": {0, 1}, "uts-t1l": {0, 1}, "uts-t3l": {0, 1},
 		"tree": {1 << 21, 1}, "tree-1000": {1000, 50},
 		"loop-even": {1 << 17, 1}, "loop-skewed": {1 << 17, 1},
+		"sum": {10000000, 5}, "sum-1000": {1000, 300},
+		"map": {10000000, 5}, "map-1000": {1000, 300},
 		"region-empty-0": {0, 5000}, "region-empty-100us": {0, 500},
 		"region-empty-10ms": {0, 25}, "region-5us-10ms": {7, 25},
 		"region-25us-10ms": {35, 25}, "region-185us-0": {256, 300},
@@ -421,7 +499,7 @@ func main() {
 	name := args[0]
 	p, found := presets[name]
 	if !found {
-		usage()
+		notHere()
 	}
 	numbers := []uint64{0, p.size, p.repeats}
 	for i, arg := range args[1:] {
@@ -453,13 +531,15 @@ func main() {
 		measureBatch(size, repeats)
 	case strings.HasPrefix(name, "loop"):
 		measureLong(true, repeats, func() uint64 { return loop(0, size, size, name == "loop-skewed") })
+	case strings.HasPrefix(name, "sum"), strings.HasPrefix(name, "map"):
+		measureNumbers(name, size, repeats)
 	case strings.HasPrefix(name, "region"):
 		measureRegion(size, repeats, gaps[name[strings.LastIndex(name, "-"):]])
 	case name == "idle":
 		measureIdle(size)
 	case name == "steal":
 		if workers < 2 {
-			os.Exit(3)
+			notHere()
 		}
 		measureSteal(size)
 	default:

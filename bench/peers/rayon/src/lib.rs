@@ -2,6 +2,8 @@
 //! Rayon: `join` for two halves, recursive halving for n children (it has no
 //! n-ary fork without a box per task), a parallel iterator for loops.
 //! Exported to C and called by the same harness as every peer.
+mod algo;
+
 use std::os::raw::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
