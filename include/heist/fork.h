@@ -166,8 +166,8 @@ typedef void heist_root_fn(heist_ctx c, void *arg);
 /*
  * Runs fn(c, arg) with a context in which it may fork, and returns when it has
  * returned.  The calling thread takes part as a worker; the others join in
- * when the work is worth waking them.  NULL is the default runtime, started
- * at the first call.
+ * when the work is worth waking them.  NULL is the runtime that the caller
+ * works in, else the default one, started at the first call.
  *
  * From:    any thread; inside a task too.
  * Returns: 0; when no runtime can be had the work was done all the same, here,

@@ -23,8 +23,9 @@ extern "C" {
  *
  *     heist_stop(rt, HEIST_FOREVER);
  *
- * Wherever a runtime is asked for, NULL means the default one of the process,
- * which starts at its first use with a zeroed config (the environment variable
+ * Wherever a runtime is asked for, NULL means the one that the caller works in,
+ * and outside of all tasks and regions the default one of the process, which
+ * starts at its first use with a zeroed config (the environment variable
  * HEIST_WORKERS, if it is a number from 1 to 4096, sets its workers).
  */
 
@@ -57,6 +58,9 @@ typedef struct heist_config {
     uint64_t seed;             /* of the victims' choice; 0 = a fixed one */
     bool unpinned;             /* sleeping workers have no home CPU */
     heist_allocator allocator; /* of tasks, queues, workers; malloc, free */
+    /* On the worker's thread before its first and after its last task; to the
+     * runtime they are any foreign thread: they may spawn, and must not wait for
+     * the workers. */
     void (*on_worker_start)(void *user, unsigned worker);
     void (*on_worker_stop)(void *user, unsigned worker);
     void (*log)(void *user, const char *message);
@@ -78,7 +82,8 @@ HEIST_API int heist_start(heist_runtime **out, const heist_config *config);
  * and what that spawns, ends the workers and frees the memory.  NULL stops the
  * default runtime; its next use starts it again.
  *
- * From:    any thread that is not inside a task of rt; one thread at a time.
+ * From:    any thread that is not inside a task of rt; one thread at a time, and
+ *          while nobody begins to use rt (of the default runtime: by NULL).
  * Returns: 0: rt is gone.  -ETIMEDOUT: work or workers were still busy at the deadline;
  *          rt is stopping and alive, call again.  -EDEADLK: called by one of
  *          rt's own tasks.  -ENOMEM: in the child of a fork(), rt's workers could

@@ -300,9 +300,8 @@ static heist_runtime *start_standard(void)
     char *end = NULL;
     unsigned long n = workers ? strtoul(workers, &end, 10) : 0;
     if (workers && *end == 0 && n <= WORKERS_MAX) c.workers = (unsigned)n;
-    heist_runtime *fresh = NULL;
+    heist_runtime *fresh = NULL, *none = NULL;
     if (heist_start(&fresh, &c) < 0) return NULL;
-    heist_runtime *none = NULL;
     /* G2: a runtime that runs. */
     if (heist_cas_release(&hi_standard, &none, fresh)) return fresh;
     heist_stop(fresh, HEIST_FOREVER); /* somebody else was faster */
@@ -311,7 +310,10 @@ static heist_runtime *start_standard(void)
 
 HI_HOT heist_runtime *hi_runtime_get(heist_runtime *rt)
 {
-    if (!rt) rt = hi_runtime_standard();
+    if (!rt) {
+        const hi_worker *w = hi_worker_self();
+        rt = w && w->rt ? w->rt : hi_runtime_standard();
+    }
     if (!rt) return start_standard();
     /* G1: its pool is this process's. */
     if (HEIST_LIKELY(heist_load_acquire(&rt->generation) == generation()))

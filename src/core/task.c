@@ -200,10 +200,11 @@ void heist_scope_open(heist_scope *s, heist_runtime *rt)
     heist_init(&s->cancelled, 0);
 }
 
-/* Nobody can take it: run it here. */
+/* Nobody can take it: run it here.  A worker of another runtime stays in that
+ * one: two of them that became each other's guests would wait for ever. */
 static void run_here(heist_scope *s, hi_task *t)
 {
-    int rc = heist_run(s->rt, nested, t);
+    int rc = heist_run(hi_worker_self() ? NULL : s->rt, nested, t);
     if (rc < 0) scope_failed(s, t->order, rc);
     heist_latch_arrive(&s->latch);
 }

@@ -511,14 +511,17 @@ void hi_worker_main(void *worker)
 {
     hi_worker *w = worker;
     heist_runtime *rt = w->rt;
-    hi_self_set(w);
     hi_context_adopt(&w->thread_context);
-    w->busy_since = hi_clock();
+    /* The hooks are foreign to the runtime, as any thread's code is; one that
+     * was a guest in it has a seat. */
     if (rt->config.on_worker_start)
         rt->config.on_worker_start(rt->config.user, w->index);
+    void *seat = hi_self_get();
+    hi_self_set(w);
+    w->busy_since = hi_clock();
     hi_strand *s = loop_strand(w); /* made by heist_start: cannot fail */
     hi_context_switch(&w->thread_context, &s->context);
+    hi_self_set(seat);
     if (rt->config.on_worker_stop)
         rt->config.on_worker_stop(rt->config.user, w->index);
-    hi_self_set(NULL);
 }

@@ -84,17 +84,22 @@ TEST(ten_forks_before_a_long_leaf)
     }
 }
 
-/* After the watchman has gone to sleep for good. */
+/* Until the watchman has gone to sleep for good. */
+static void long_sleep(void)
+{
+    heist_time until = heist_after(300 * HEIST_MILLISECOND);
+    hi_futex never = {0};
+    while (heist_now() < until)
+        hi_futex_wait(&never, 0, until);
+}
+
 TEST(a_long_leaf_after_a_long_sleep)
 {
     need_barrier();
     heist_runtime *rt = NULL;
     CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
     for (int i = 0; i < 3; i++) {
-        heist_time until = heist_after(300 * HEIST_MILLISECOND);
-        hi_futex never = {0};
-        while (heist_now() < until)
-            hi_futex_wait(&never, 0, until);
+        long_sleep();
         try_depth(rt, 3);
     }
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
@@ -181,6 +186,63 @@ TEST(a_long_leaf_in_a_nested_region)
     CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
     for (int i = 0; i < 20; i++)
         CHECK_EQ(heist_run(rt, nested_root, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* The same after a long sleep, in a region and in a task that fork nothing. */
+static void region_root(heist_ctx c, void *depth)
+{
+    (void)c;
+    CHECK_EQ(heist_run(NULL, root, depth), 0);
+}
+
+static int region_task(heist_ctx c, void *depth)
+{
+    region_root(c, depth);
+    return 0;
+}
+
+TEST(a_long_leaf_in_a_nested_region_after_a_long_sleep)
+{
+    need_barrier();
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+    int depth = 1;
+    long_sleep();
+    CHECK_EQ(heist_run(rt, region_root, &depth), 0);
+    long_sleep();
+    heist_latch latch;
+    heist_latch_init(&latch, 1);
+    CHECK_EQ(heist_spawn(rt, region_task, &depth, &latch, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&latch, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* The task has forked before, so this is not its first look. */
+static heist_latch morning;
+
+static int sleeper(heist_ctx c, void *depth)
+{
+    heist_ctx k = heist_fork(c, small_right);
+    CHECK_EQ(heist_done(&k)->result.i, 1);
+    CHECK_EQ(heist_latch_wait(&morning, HEIST_FOREVER), 0);
+    root(c, depth);
+    return 0;
+}
+
+TEST(a_long_leaf_after_a_long_wait)
+{
+    need_barrier();
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 3}), 0);
+    int depth = 1;
+    heist_latch latch;
+    heist_latch_init(&latch, 1);
+    heist_latch_init(&morning, 1);
+    CHECK_EQ(heist_spawn(rt, sleeper, &depth, &latch, HEIST_FOREVER), 0);
+    long_sleep();
+    heist_latch_arrive(&morning);
+    CHECK_EQ(heist_latch_wait(&latch, HEIST_FOREVER), 0);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
 

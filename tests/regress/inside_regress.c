@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <heist.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,4 +104,113 @@ TEST(the_child_of_a_fork_in_a_region_can_leave_it_and_stop)
         CHECK_EQ(status, 0);
         CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
     }
+}
+
+/* NULL is the runtime that the caller works in. */
+static HEIST_ATOMIC(int) index_of_guest;
+
+static int where(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_store_release(&index_of_guest, heist_worker_index());
+    return 0;
+}
+
+static int spawn_by_null(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    CHECK_EQ(heist_workers(NULL), 1);
+    CHECK_EQ(heist_spawn(NULL, where, NULL, &done, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+    return 0;
+}
+
+TEST(null_inside_a_task_is_its_own_runtime)
+{
+    heist_stats stats;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    heist_store_relaxed(&index_of_guest, -1);
+    run_task(spawn_by_null);
+    CHECK_EQ(heist_load_acquire(&index_of_guest), 0);
+    CHECK_EQ(heist_stats_read(rt, 0, &stats), 0);
+    CHECK_EQ(stats.executed, 2);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* A task that cannot be spawned into a full runtime is run where its spawner
+ * works: else the worker would be gone when the other one spawns back. */
+static int spawn_back(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_scope s;
+    heist_scope_open(&s, rt);
+    heist_scope_spawn(&s, nothing, NULL);
+    return heist_scope_close(&s, HEIST_FOREVER);
+}
+
+static int spawn_over(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_scope s;
+    heist_scope_open(&s, other);
+    heist_scope_spawn(&s, spawn_back, NULL);
+    int rc = heist_scope_close(&s, HEIST_FOREVER);
+    heist_latch_arrive(&gate);
+    return rc;
+}
+
+static int wait_at_gate(heist_ctx c, void *started)
+{
+    (void)c;
+    heist_latch_arrive(started);
+    /* Not heist_latch_wait: the worker stays with us. */
+    while (heist_load_acquire(&gate.count))
+        sched_yield();
+    return 0;
+}
+
+TEST(scopes_of_two_full_runtimes_do_not_wait_for_each_other)
+{
+    heist_latch started;
+    heist_config one = {.workers = 1, .queue_capacity = 1};
+    CHECK_EQ(heist_start(&rt, &one), 0);
+    CHECK_EQ(heist_start(&other, &one), 0);
+    heist_latch_init(&started, 1);
+    heist_latch_init(&gate, 1);
+    CHECK_EQ(heist_spawn(other, wait_at_gate, &started, NULL, HEIST_FOREVER),
+             0);
+    CHECK_EQ(heist_latch_wait(&started, HEIST_FOREVER), 0);
+    while (heist_spawn(other, nothing, NULL, NULL, HEIST_NOW) == 0)
+        ;
+    run_task(spawn_over);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(other, HEIST_FOREVER), 0);
+}
+
+/* Hooks run on a worker's thread, but not in its runtime. */
+static heist_latch hooked;
+
+static void in_a_hook(void *user, unsigned worker)
+{
+    (void)user, (void)worker;
+    CHECK_EQ(heist_spawn(rt, nothing, NULL, &hooked, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_worker_index(), -1);
+    CHECK_EQ(heist_latch_wait(&gate, heist_after(1)), -ETIMEDOUT);
+}
+
+TEST(hooks_are_foreign_to_their_runtime)
+{
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    heist_runtime *watched = NULL;
+    heist_config config = {.workers = 2,
+                           .on_worker_start = in_a_hook,
+                           .on_worker_stop = in_a_hook};
+    heist_latch_init(&gate, 1);
+    heist_latch_init(&hooked, 4);
+    CHECK_EQ(heist_start(&watched, &config), 0);
+    CHECK_EQ(heist_stop(watched, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&hooked, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }

@@ -298,9 +298,9 @@ static int doctor_main(int argc, char **argv)
     if (argc == 1) return examine();
     if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
         return help();
-    return cli_misused(&cli_doctor, "%s '%s'",
-                       argv[1][0] == '-' ? "unknown option" : "what is",
-                       argv[1]);
+    return cli_misused(
+        &cli_doctor, "%s '%s'",
+        argv[1][0] == '-' ? "unknown option" : "unknown argument", argv[1]);
 }
 
 const cli_command cli_doctor = {
