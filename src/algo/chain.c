@@ -4,10 +4,11 @@
  *
  * Blocks are taken in order from a counter by whoever is at work.  One of them
  * knows what comes before his block and does it in one pass; the others make the
- * sums of theirs in the meantime and hold them, a few at most, while they are
- * in the cache.  Where a sum and what comes before it meet, the next block gets to
- * know what comes before, too, and so on; who holds such a block finishes it.
- * Alone, one always knows: the serial loop, and the price of a counter per block.
+ * sums of theirs in the meantime and hold them, if all goes well not longer than
+ * they are in the cache.  Where a sum and what comes before it meet, the next
+ * block gets to know what comes before, too, and so on; who holds such a block
+ * finishes it.  Alone, one always knows: the serial loop, and the price of a
+ * counter per block.
  *
  * Nobody waits for long: who has his hands full, or finds no block any more,
  * leaves his blocks to the one who brings what comes before them.
@@ -188,15 +189,22 @@ static void sum(hand *h, size_t k)
     }
 }
 
-/* Waits a little for what comes before the oldest block held.  Finishes it. */
-static bool finish_oldest(hand *h, uint64_t patience)
+/* Waits for what comes before block k; false: not that long. */
+static bool await(const table *t, size_t k, uint64_t patience)
 {
-    size_t k = h->held[h->first];
     uint64_t start = patience ? hi_ticks() : 0;
-    while (!is_known(h->t, k)) {
+    while (!is_known(t, k)) {
         if (!patience || hi_ticks() - start > patience) return false;
         hi_cpu_relax();
     }
+    return true;
+}
+
+/* Finishes the oldest block held if what comes before it gets known. */
+static bool finish_oldest(hand *h, uint64_t patience)
+{
+    size_t k = h->held[h->first];
+    if (!await(h->t, k, patience)) return false;
     finish(h->t, k);
     h->free |= UINT32_C(1) << h->place[h->first];
     h->first = (h->first + 1) % HELD;
@@ -225,12 +233,12 @@ static bool step(hand *h)
 /* Finishes what is held, or leaves it. */
 static void leave(hand *h)
 {
-    while (h->count > 0 && finish_oldest(h, PATIENCE))
-        ;
+    uint64_t patience = PATIENCE;
     for (; h->count > 0; h->count--) {
         size_t k = h->held[h->first];
         unsigned summed = SUMMED;
         h->first = (h->first + 1) % HELD;
+        if (!await(h->t, k, patience)) patience = 0;
         /* relaxed: after-A7 (the sum went with SUMMED) */
         if (!heist_cas_relaxed(&slot_of(h->t, k)->state, &summed, LEFT) &&
             is_known(h->t, k))

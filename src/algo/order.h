@@ -64,15 +64,25 @@ HEIST_INLINE heist_pair hi_get_pair(const void *p)
     return x;
 }
 
+/* Word by word, the last one up to the end. */
+HEIST_INLINE void hi_move_words(char *to, const char *from, size_t size)
+{
+    for (size_t at = 0; at + 8 < size; at += 8)
+        memcpy(to + at, from + at, 8);
+    memcpy(to + size - 8, from + size - 8, 8);
+}
+
 /* One element; a constant size makes it a load and a store. */
 HEIST_INLINE void hi_move(void *to, const void *from, size_t size)
 {
-    if (size == 4)
-        memcpy(to, from, 4);
+    if (__builtin_constant_p(size))
+        memcpy(to, from, size);
     else if (size == 8)
         memcpy(to, from, 8);
-    else if (size == 16)
-        memcpy(to, from, 16);
+    else if (size == 4)
+        memcpy(to, from, 4);
+    else if (size > 8 && size < 128)
+        hi_move_words(to, from, size);
     else
         memcpy(to, from, size);
 }

@@ -29,7 +29,7 @@ enum {
     BUCKET = 12,       /* bits of the number of elements of a good bucket */
     HANDFUL = 24,      /* elements that are sorted by insertion */
     LARGE = 1 << 19,   /* bytes of a bucket that is dealt out in parallel */
-    LEAST = 1 << 14,   /* the same for the whole array */
+    LEAST = 1 << 15,   /* the same for the whole array */
     PIECE = 1 << 13,   /* elements that a worker counts and deals, at least */
     PIECES = 128,      /* at most */
     CLUSTER = 1 << 12, /* elements in buckets that are not forked apart */

@@ -12,9 +12,9 @@
 #include "algo/radix.h"
 
 enum {
-    FEW = 400,    /* numbers for which quicksort is faster than digits */
+    FEW = 32,     /* numbers that are too few for digits */
     PIECE = 4096, /* elements that one worker looks at or turns round */
-    BLOCK = 16    /* numbers that are looked at without a branch */
+    BLOCK = 8     /* numbers that are looked at without a branch */
 };
 
 /* --- is it sorted already? ----------------------------------------------------- */
@@ -29,59 +29,67 @@ struct run {
     bool down; /* each is before its left neighbour, else none is */
 };
 
-HEIST_INLINE bool holds(const run *r, size_t begin, size_t end, size_t size,
-                        size_t block, hi_less_fn *less)
+static bool holds_call(const run *r, size_t begin, size_t end)
 {
+    size_t size = r->by->size;
     const char *p = r->base + begin * size;
-    while (begin < end) {
-        size_t n = end - begin < block ? end - begin : block;
-        size_t below = 0;
-        for (size_t i = 0; i < n; i++, p += size)
-            below += less(p, p - size, r->by);
-        if (below != (r->down ? n : 0)) return false;
-        begin += n;
-    }
+    for (; begin < end; begin++, p += size)
+        if (hi_less_call(p, p - size, r->by) != r->down) return false;
     return true;
 }
 
-static bool holds_call(const run *r, size_t begin, size_t end)
+/* Two sums that are not added up, so that neither has to wait for the other. */
+HEIST_INLINE bool holds(const run *r, size_t begin, size_t end, size_t size,
+                        hi_less_fn *less)
 {
-    return holds(r, begin, end, r->by->size, 1, hi_less_call);
+    const char *p = r->base + begin * size;
+    size_t half = r->down ? BLOCK / 2 : 0;
+    for (; end - begin >= BLOCK; begin += BLOCK) {
+        size_t below = 0, also = 0;
+        for (size_t i = 0; i < BLOCK; i += 2, p += 2 * size) {
+            below += less(p, p - size, r->by);
+            also += less(p + size, p, r->by);
+        }
+        if (below != half || also != half) return false;
+    }
+    for (; begin < end; begin++, p += size)
+        if (less(p, p - size, r->by) != r->down) return false;
+    return true;
 }
 
 static bool holds_u32(const run *r, size_t begin, size_t end)
 {
-    return holds(r, begin, end, 4, BLOCK, hi_less_u32);
+    return holds(r, begin, end, 4, hi_less_u32);
 }
 
 static bool holds_i32(const run *r, size_t begin, size_t end)
 {
-    return holds(r, begin, end, 4, BLOCK, hi_less_i32);
+    return holds(r, begin, end, 4, hi_less_i32);
 }
 
 static bool holds_f32(const run *r, size_t begin, size_t end)
 {
-    return holds(r, begin, end, 4, BLOCK, hi_less_f32);
+    return holds(r, begin, end, 4, hi_less_f32);
 }
 
 static bool holds_u64(const run *r, size_t begin, size_t end)
 {
-    return holds(r, begin, end, 8, BLOCK, hi_less_u64);
+    return holds(r, begin, end, 8, hi_less_u64);
 }
 
 static bool holds_i64(const run *r, size_t begin, size_t end)
 {
-    return holds(r, begin, end, 8, BLOCK, hi_less_i64);
+    return holds(r, begin, end, 8, hi_less_i64);
 }
 
 static bool holds_f64(const run *r, size_t begin, size_t end)
 {
-    return holds(r, begin, end, 8, BLOCK, hi_less_f64);
+    return holds(r, begin, end, 8, hi_less_f64);
 }
 
 static bool holds_pair(const run *r, size_t begin, size_t end)
 {
-    return holds(r, begin, end, 16, BLOCK, hi_less_pair);
+    return holds(r, begin, end, 16, hi_less_pair);
 }
 
 static bool (*const holds_by[])(const run *r, size_t begin, size_t end) = {

@@ -102,8 +102,11 @@ void heist_generate(heist_ctx c, void *out, size_t n, size_t size,
 HEIST_INLINE void fill_range(const transform *t, size_t begin, size_t end,
                              size_t size)
 {
+    const void *value = t->a;
+    unsigned char own[16]; /* nothing that is written can change it */
+    if (size <= sizeof own) value = memcpy(own, value, size);
     for (size_t i = begin; i < end; i++)
-        memcpy(hi_at(t->out, i, size), t->a, size);
+        memcpy(hi_at(t->out, i, size), value, size);
 }
 
 static void fill_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)

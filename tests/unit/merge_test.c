@@ -82,6 +82,47 @@ TEST(a_merge_is_stable_and_takes_the_first_array_first)
     input_on_all_workers(merges, NULL);
 }
 
+/* Many pointers: what they point to is fetched before it is needed, but never
+ * by a pointer that is not there. */
+static int by_pointed(const void *a, const void *b, void *arg)
+{
+    const uint64_t *x, *y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return by_upper(x, y, arg);
+}
+
+static void merge_pointers(heist_ctx c, void *arg)
+{
+    enum {
+        N = 20000
+    };
+
+    uint64_t seed = test_seed;
+    char *key[2] = {sorted(INPUT_RANDOM, N, 8, 0, &seed),
+                    sorted(INPUT_RANDOM, N, 8, N, &seed)};
+    char **at[2], **out = malloc(2 * N * sizeof *out);
+    (void)arg;
+    for (int k = 0; k < 2; k++) {
+        at[k] = malloc(N * sizeof *at[k]);
+        for (size_t i = 0; i < N; i++)
+            at[k][i] = key[k] + i * 8;
+    }
+    heist_merge(c, out, at[0], N, at[1], N, sizeof *out, by_pointed, NULL);
+    for (size_t i = 1; i < 2 * N; i++)
+        CHECK(heist_by_u64(out[i - 1], out[i], NULL) < 0);
+    for (int k = 0; k < 2; k++) {
+        free(key[k]);
+        free(at[k]);
+    }
+    free(out);
+}
+
+TEST(many_pointers_are_merged_by_what_they_point_to)
+{
+    input_on_all_workers(merge_pointers, NULL);
+}
+
 /* --- is it sorted? --------------------------------------------------------------- */
 
 static void sortedness(heist_ctx c, void *arg)

@@ -63,9 +63,7 @@ static void for_all_lengths(heist_ctx c, void *arg)
     EACH_LENGTH(n, &seed)
     {
         size_t size = sizes[round++ % SIZES];
-        ((property *)arg)->check(c, n, size, &seed);
-        if (n <= EXHAUSTIVE || size > 16) size = 8;
-        ((property *)arg)->check(c, n, size, &seed);
+        ((property *)arg)->check(c, n, n > LONGEST / 10 ? 8 : size, &seed);
     }
 }
 
