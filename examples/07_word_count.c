@@ -9,7 +9,6 @@
 #include <ctype.h>
 #include <heist.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct count {

@@ -365,8 +365,14 @@ HEIST_API int heist_by_pair(const void *a, const void *b, void *arg);
  */
 HEIST_API void heist_sort(heist_ctx c, void *base, size_t n, size_t size,
                           heist_compare_fn *compare, void *arg);
-/* Sorts in place; equal elements stay in their order.  Memory: n elements.
- * 0 or -ENOMEM. */
+/*
+ * Sorts in place; equal elements stay in their order.  What is sorted already,
+ * or strictly the other way round, takes one comparison per element.
+ *
+ * Memory:  n elements; of more than 64 bytes also two words each; none for known
+ *          comparisons if there is none, and for up to 2048 bytes of elements.
+ * Returns: 0 or -ENOMEM.
+ */
 HEIST_API int heist_sort_stable(heist_ctx c, void *base, size_t n, size_t size,
                                 heist_compare_fn *compare, void *arg);
 
@@ -384,9 +390,16 @@ HEIST_API void heist_sort_pairs(heist_ctx c, heist_pair *base, size_t n);
 HEIST_API int heist_sort_by_key(heist_ctx c, void *base, size_t n, size_t size,
                                 heist_key_fn *key, void *arg);
 
-/* The same with keys of any kind: `key` makes one per element, of key_size bytes,
- * and compare gets two of them.  Memory: n keys with their indices, twice, and n
- * elements.  0 or -ENOMEM. */
+/*
+ * The same with keys of any kind: `key` makes one per element, of key_size bytes,
+ * and compare gets two of them.  Where comparing means going to look somewhere
+ * else, a key that holds the beginning of what is there saves most of the way:
+ * for strings, their first 8 bytes as a number and the pointer.
+ *
+ * Memory:  n keys with their indices, twice (of more than 32 bytes once, and two
+ *          words each), and n elements.
+ * Returns: 0 or -ENOMEM.
+ */
 HEIST_API int heist_sort_by_cached_key(heist_ctx c, void *base, size_t n,
                                        size_t size, size_t key_size,
                                        heist_map_fn *key,

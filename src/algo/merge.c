@@ -141,6 +141,16 @@ HEIST_INLINE void sort_block(const hi_by *by, size_t size, hi_less_fn *less,
     merge_block(by, size, less, base, scratch, 16);
 }
 
+HEIST_INLINE size_t run(const hi_by *by, size_t size, hi_less_fn *less,
+                        const char *p, size_t n, bool *down)
+{
+    size_t length = 2;
+    *down = less(p + size, p, by);
+    for (p += size; length < n; length++, p += size)
+        if (less(p + size, p, by) != *down) break;
+    return length;
+}
+
 /* --- kinds ------------------------------------------------------------------- */
 
 HEIST_INLINE const void *target(const void *p)

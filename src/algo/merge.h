@@ -23,6 +23,9 @@ typedef struct hi_kind {
     hi_less_fn *less;
     hi_merge_fn *merge;
     hi_merge_fn *merge_far; /* for many elements */
+    /* How many of n elements, two at least, begin with a run; *down: each is
+     * less than the one before, else none is. */
+    size_t (*run)(const hi_by *by, const char *p, size_t n, bool *down);
     /* HI_BLOCK elements, in place. */
     void (*sort_block)(const hi_by *by, char *base, char *scratch);
     size_t grain; /* elements that are merged in one go */

@@ -18,10 +18,20 @@ static void NAME(sort_block)(const hi_by *by, char *base, char *scratch)
     sort_block(by, SIZE(by), LESS, base, scratch);
 }
 
+static size_t NAME(run)(const hi_by *by, const char *p, size_t n, bool *down)
+{
+    return run(by, SIZE(by), LESS, p, n, down);
+}
+
 static hi_kind NAME(kind)(hi_by by)
 {
-    return (hi_kind){
-        by, LESS, NAME(merge), NAME(merge), NAME(sort_block), GRAIN_MOST};
+    return (hi_kind){.by = by,
+                     .less = LESS,
+                     .merge = NAME(merge),
+                     .merge_far = NAME(merge),
+                     .run = NAME(run),
+                     .sort_block = NAME(sort_block),
+                     .grain = GRAIN_MOST};
 }
 
 #undef NAME

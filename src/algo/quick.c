@@ -5,10 +5,20 @@
 #include "algo/quick.h"
 
 enum {
-    FEW = 20,    /* elements that are sorted by insertion */
-    BLOCK = 128, /* large elements that are looked at before any is moved */
-    PIECE = 2048 /* elements that one worker splits */
+    FEW = 20,       /* elements that are sorted by insertion */
+    BLOCK = 128,    /* large elements that are looked at before any is moved */
+    PIECE = 2048,   /* elements that one worker splits */
+    MANY = 4096,    /* elements of which it pays to sort a sample, ... */
+    FEW_SHARE = 32, /* ... if so small a share of them is selected, */
+    SAMPLE = 64     /* of so many */
 };
+
+/* What goes to the left of a pivot. */
+typedef enum side {
+    BELOW,     /* what is below it */
+    FEW_BELOW, /* the same; most are not */
+    UP_TO      /* what is not above it */
+} side;
 
 #define QUICK(name) name##_u32
 #define SIZE        ((size_t)4)

@@ -73,10 +73,10 @@ static void QUICK(choose)(char *base, size_t n, const hi_by *by)
 /* --- splitting ----------------------------------------------------------------- */
 
 /* Which elements go to the left of the pivot. */
-HEIST_INLINE bool QUICK(is_small)(const char *a, const char *pivot, bool equal,
+HEIST_INLINE bool QUICK(is_small)(const char *a, const char *pivot, side how,
                                   const hi_by *by)
 {
-    return equal ? !LESS(pivot, a, by) : LESS(a, pivot, by);
+    return how == UP_TO ? !LESS(pivot, a, by) : LESS(a, pivot, by);
 }
 
 /*
@@ -89,19 +89,19 @@ HEIST_INLINE bool QUICK(is_small)(const char *a, const char *pivot, bool equal,
  * each time.
  */
 HEIST_INLINE char *QUICK(sift)(char *small, char *begin, char *end,
-                               const char *pivot, bool equal, const hi_by *by)
+                               const char *pivot, side how, const hi_by *by)
 {
     char held[HI_HELD];
     char *hole = begin;
     hi_move(held, begin, SIZE);
     for (char *next = begin + SIZE; next < end; next += SIZE) {
-        size_t step = QUICK(is_small)(next, pivot, equal, by) ? SIZE : 0;
+        size_t step = QUICK(is_small)(next, pivot, how, by) ? SIZE : 0;
         memmove(hole, small, SIZE);
         hi_move(small, next, SIZE);
         hole = next;
         small += step;
     }
-    size_t step = QUICK(is_small)(held, pivot, equal, by) ? SIZE : 0;
+    size_t step = QUICK(is_small)(held, pivot, how, by) ? SIZE : 0;
     memmove(hole, small, SIZE);
     hi_move(small, held, SIZE);
     return small + step;
@@ -113,7 +113,7 @@ HEIST_INLINE char *QUICK(sift)(char *small, char *begin, char *end,
  * ones, and what was there to where it has come from.
  */
 HEIST_INLINE char *QUICK(sift_block)(char *small, char *begin, size_t n,
-                                     const char *pivot, bool equal,
+                                     const char *pivot, side how,
                                      const hi_by *by)
 {
     unsigned char which[BLOCK];
@@ -121,7 +121,7 @@ HEIST_INLINE char *QUICK(sift_block)(char *small, char *begin, size_t n,
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         which[count] = (unsigned char)i;
-        count += QUICK(is_small)(begin + i * SIZE, pivot, equal, by);
+        count += QUICK(is_small)(begin + i * SIZE, pivot, how, by);
     }
     size_t next = 0; /* those that are in their places stay there */
     while (next < count && begin + which[next] * SIZE == small) {
@@ -143,19 +143,21 @@ HEIST_INLINE char *QUICK(sift_block)(char *small, char *begin, size_t n,
 }
 
 static char *QUICK(split_piece)(char *small, char *begin, char *end,
-                                const char *pivot, bool equal, const hi_by *by)
+                                const char *pivot, side how, const hi_by *by)
 {
-    if (SIZE <= 16 && begin < end) {
-        if (equal) return QUICK(sift)(small, begin, end, pivot, true, by);
-        return QUICK(sift)(small, begin, end, pivot, false, by);
+    if (SIZE <= 16 && how != FEW_BELOW && begin < end) {
+        if (how == UP_TO)
+            return QUICK(sift)(small, begin, end, pivot, UP_TO, by);
+        return QUICK(sift)(small, begin, end, pivot, BELOW, by);
     }
-    for (size_t n; SIZE <= HI_HELD && begin < end; begin += n * SIZE) {
+    bool blocks = SIZE > 16 && SIZE <= HI_HELD && how != FEW_BELOW;
+    for (size_t n; blocks && begin < end; begin += n * SIZE) {
         n = (size_t)(end - begin) / SIZE;
         if (n > BLOCK) n = BLOCK;
-        small = QUICK(sift_block)(small, begin, n, pivot, equal, by);
+        small = QUICK(sift_block)(small, begin, n, pivot, how, by);
     }
     for (; begin < end; begin += SIZE) {
-        if (!QUICK(is_small)(begin, pivot, equal, by)) continue;
+        if (!QUICK(is_small)(begin, pivot, how, by)) continue;
         hi_swap(small, begin, SIZE);
         small += SIZE;
     }
@@ -190,13 +192,13 @@ static void QUICK(exchange_right)(heist_ctx c, heist_frame *f)
 }
 
 static char *QUICK(split)(heist_ctx c, char *small, char *begin, char *end,
-                          const char *pivot, bool equal, const hi_by *by);
+                          const char *pivot, side how, const hi_by *by);
 
 static void QUICK(split_right)(heist_ctx c, heist_frame *f)
 {
     char *begin = f->arg[0].p;
     f->result.p = QUICK(split)(c, begin, begin, f->arg[1].p, f->arg[2].cp,
-                               f->arg[3].u, f->arg[4].cp);
+                               (side)f->arg[3].u, f->arg[4].cp);
 }
 
 /*
@@ -204,7 +206,7 @@ static void QUICK(split_right)(heist_ctx c, heist_frame *f)
  * gone on with: splitting in parallel costs only when it helps.
  */
 static char *QUICK(split)(heist_ctx c, char *small, char *begin, char *end,
-                          const char *pivot, bool equal, const hi_by *by)
+                          const char *pivot, side how, const hi_by *by)
 {
     while ((size_t)(end - begin) > PIECE * SIZE) {
         char *half = begin + (size_t)(end - begin) / SIZE / 2 * SIZE;
@@ -212,10 +214,10 @@ static char *QUICK(split)(heist_ctx c, char *small, char *begin, char *end,
         right->arg[0].p = half;
         right->arg[1].p = end;
         right->arg[2].cp = pivot;
-        right->arg[3].u = equal;
+        right->arg[3].u = how;
         right->arg[4].cp = by;
         heist_ctx left = heist_fork(c, QUICK(split_right));
-        small = QUICK(split)(left, small, begin, half, pivot, equal, by);
+        small = QUICK(split)(left, small, begin, half, pivot, how, by);
         if (heist_join(c)) {
             begin = half;
             continue;
@@ -227,15 +229,15 @@ static char *QUICK(split)(heist_ctx c, char *small, char *begin, char *end,
         QUICK(exchange)(c, small, right_small - wrong, wrong / SIZE, by);
         return small + (size_t)(right_small - half);
     }
-    return QUICK(split_piece)(small, begin, end, pivot, equal, by);
+    return QUICK(split_piece)(small, begin, end, pivot, how, by);
 }
 
 /* Splits by the pivot at the front; returns where it belongs, and is now. */
-static char *QUICK(divide)(heist_ctx c, char *base, size_t n, bool equal,
+static char *QUICK(divide)(heist_ctx c, char *base, size_t n, side how,
                            const hi_by *by)
 {
     char *first = base + SIZE, *end = base + n * SIZE;
-    char *small = QUICK(split)(c, first, first, end, base, equal, by) - SIZE;
+    char *small = QUICK(split)(c, first, first, end, base, how, by) - SIZE;
     hi_swap(base, small, SIZE);
     return small;
 }
@@ -286,14 +288,14 @@ static void QUICK(sort_at)(heist_ctx c, char *base, size_t n, unsigned chances,
         }
         QUICK(choose)(base, n, by);
         if (inner && !LESS(base - SIZE, base, by)) {
-            char *last = QUICK(divide)(c, base, n, true, by);
+            char *last = QUICK(divide)(c, base, n, UP_TO, by);
             size_t equal = (size_t)(last - base) / SIZE + 1;
             if (equal < n / 8) chances--;
             n -= equal;
             base = last + SIZE;
             continue;
         }
-        char *pivot = QUICK(divide)(c, base, n, false, by);
+        char *pivot = QUICK(divide)(c, base, n, BELOW, by);
         size_t left = (size_t)(pivot - base) / SIZE;
         if (QUICK(is_bad)(base, left, n, by)) chances--;
         heist_frame *right = heist_slot(c);
@@ -321,40 +323,71 @@ static void QUICK(sort)(heist_ctx c, char *base, size_t n, const hi_by *by)
     QUICK(sort_at)(c, base, n, QUICK(chances)(n), false, by);
 }
 
+/* --- selection ----------------------------------------------------------------- */
+
+/* Puts a pivot at the front that is a little above the k-th of n, where k is
+ * small: one of a sorted sample. */
+static void QUICK(choose_low)(char *base, size_t n, size_t k, const hi_by *by)
+{
+    for (size_t i = 0; i < SAMPLE; i++)
+        hi_swap(base + i * SIZE, base + n / SAMPLE * i * SIZE, SIZE);
+    hi_insertion_sort(base, SAMPLE, SIZE, LESS, by);
+    hi_swap(base, base + (2 * SAMPLE * k / n + 4) * SIZE, SIZE);
+}
+
+/* Chooses a pivot for the k-th of n and says how many will be below it. */
+static side QUICK(choose_for)(char *base, size_t n, size_t k, const hi_by *by)
+{
+    if (n < MANY || k > n / FEW_SHARE) {
+        QUICK(choose)(base, n, by);
+        return BELOW;
+    }
+    QUICK(choose_low)(base, n, k, by);
+    return FEW_BELOW;
+}
+
+/* Where the k-th element of n at base is to be found. */
+typedef struct QUICK(search) {
+    char *base;
+    size_t n, k;
+    bool inner; /* the element before base is not above any of these */
+    unsigned chances;
+} QUICK(search);
+
+/* Leaves out what the k-th element is not among; true: it is in its place. */
+static bool QUICK(narrow)(heist_ctx c, QUICK(search) * s, const hi_by *by)
+{
+    size_t n = s->n;
+    side how = QUICK(choose_for)(s->base, n, s->k, by);
+    bool equal = s->inner && !LESS(s->base - SIZE, s->base, by);
+    char *pivot = QUICK(divide)(c, s->base, n, equal ? UP_TO : how, by);
+    size_t left = (size_t)(pivot - s->base) / SIZE;
+    if (s->k == left || (equal && s->k < left)) return true;
+    if (s->k < left) {
+        s->n = left;
+    } else {
+        s->base = pivot + SIZE;
+        s->n -= left + 1;
+        s->k -= left + 1;
+        s->inner = true;
+    }
+    if (s->n > n - n / 8) {
+        s->chances--;
+        QUICK(shuffle)(s->base, s->n, by);
+    }
+    return false;
+}
+
 static void QUICK(select)(heist_ctx c, char *base, size_t n, size_t k,
                           const hi_by *by)
 {
-    bool inner = false;
-    for (unsigned chances = QUICK(chances)(n); n > FEW;) {
-        if (chances == 0) {
-            QUICK(heap_sort)(base, n, by);
-            return;
-        }
-        QUICK(choose)(base, n, by);
-        if (inner && !LESS(base - SIZE, base, by)) {
-            char *last = QUICK(divide)(c, base, n, true, by);
-            size_t equal = (size_t)(last - base) / SIZE + 1;
-            if (k < equal) return;
-            if (equal < n / 8) chances--;
-            n -= equal;
-            k -= equal;
-            base = last + SIZE;
-            continue;
-        }
-        char *pivot = QUICK(divide)(c, base, n, false, by);
-        size_t left = (size_t)(pivot - base) / SIZE;
-        if (QUICK(is_bad)(base, left, n, by)) chances--;
-        if (k == left) return;
-        if (k < left) {
-            n = left;
-            continue;
-        }
-        base = pivot + SIZE;
-        n -= left + 1;
-        k -= left + 1;
-        inner = true;
-    }
-    hi_insertion_sort(base, n, SIZE, LESS, by);
+    QUICK(search) s = {base, n, k, false, QUICK(chances)(n)};
+    while (s.n > FEW && s.chances)
+        if (QUICK(narrow)(c, &s, by)) return;
+    if (s.n > FEW)
+        QUICK(heap_sort)(s.base, s.n, by);
+    else
+        hi_insertion_sort(s.base, s.n, SIZE, LESS, by);
 }
 
 static const hi_quick QUICK(quick) = {QUICK(sort), QUICK(select)};

@@ -77,24 +77,14 @@ static void turn_round(heist_ctx c, char *base, size_t n, size_t size)
 
 /* --- blocks -------------------------------------------------------------------- */
 
-/* UP, DOWN, or HERE: neither. */
-static run run_of(const hi_by *by, hi_less_fn *less, const char *p, size_t n)
-{
-    const char *end = p + n * by->size;
-    bool down = n > 1 && less(p + by->size, p, by);
-    for (p += by->size; p + by->size < end; p += by->size)
-        if (less(p + by->size, p, by) != down) return HERE;
-    return down ? DOWN : UP;
-}
-
 /* Sorts at most HI_BLOCK elements, to where they are wanted. */
 static run sort_block(const sort *s, size_t first, size_t n, run wanted)
 {
     const hi_kind *k = &s->kind;
     size_t size = k->by.size;
     char *base = s->base + first * size, *scratch = s->scratch + first * size;
-    run natural = run_of(&k->by, k->less, base, n);
-    if (natural != HERE) return natural;
+    bool down = false;
+    if (n < 2 || k->run(&k->by, base, n, &down) == n) return down ? DOWN : UP;
     if (n == HI_BLOCK)
         k->sort_block(&k->by, base, scratch);
     else
