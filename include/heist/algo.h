@@ -406,10 +406,11 @@ HEIST_API int heist_sort_by_cached_key(heist_ctx c, void *base, size_t n,
                                        heist_compare_fn *compare, void *arg);
 
 /* Puts the element that a sort would put at index k there, those before it
- * before it, those after it after it. */
+ * before it, those after it after it.  k not below n: nothing is done. */
 HEIST_API void heist_nth(heist_ctx c, void *base, size_t n, size_t size,
                          size_t k, heist_compare_fn *compare, void *arg);
-/* Sorts the k smallest to the front; the rest is in any order. */
+/* Sorts the k smallest to the front; the rest is in any order.  k above n: all
+ * are sorted. */
 HEIST_API void heist_top(heist_ctx c, void *base, size_t n, size_t size,
                          size_t k, heist_compare_fn *compare, void *arg);
 

@@ -5,12 +5,16 @@
 #include "algo/quick.h"
 
 enum {
-    FEW = 20,       /* elements that are sorted by insertion */
-    BLOCK = 128,    /* large elements that are looked at before any is moved */
-    PIECE = 2048,   /* elements that one worker splits */
-    MANY = 4096,    /* elements of which it pays to sort a sample, ... */
-    FEW_SHARE = 32, /* ... if so small a share of them is selected, */
-    SAMPLE = 64     /* of so many */
+    FEW = 20,     /* elements that are sorted by insertion */
+    BLOCK = 128,  /* large elements that are looked at before any is moved */
+    PIECE = 2048, /* elements that one worker splits */
+    /* A pivot near the low end of many elements, for one of the first n / LOW, is
+     * taken from a sample. */
+    MANY = 4096,
+    LOW = 32,
+    SHARE = 1024, /* elements of which there is one in a sample, ... */
+    SAMPLE_LEAST = 64,
+    SAMPLE_MOST = 1024
 };
 
 /* What goes to the left of a pivot. */

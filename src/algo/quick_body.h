@@ -327,22 +327,28 @@ static void QUICK(sort)(heist_ctx c, char *base, size_t n, const hi_by *by)
 
 /* Puts a pivot at the front that is a little above the k-th of n, where k is
  * small: one of a sorted sample. */
-static void QUICK(choose_low)(char *base, size_t n, size_t k, const hi_by *by)
+static void QUICK(choose_low)(heist_ctx c, char *base, size_t n, size_t k,
+                              const hi_by *by)
 {
-    for (size_t i = 0; i < SAMPLE; i++)
-        hi_swap(base + i * SIZE, base + n / SAMPLE * i * SIZE, SIZE);
-    hi_insertion_sort(base, SAMPLE, SIZE, LESS, by);
-    hi_swap(base, base + (2 * SAMPLE * k / n + 4) * SIZE, SIZE);
+    size_t sample = n / SHARE;
+    if (sample < SAMPLE_LEAST) sample = SAMPLE_LEAST;
+    if (sample > SAMPLE_MOST) sample = SAMPLE_MOST;
+    for (size_t i = 0; i < sample; i++)
+        hi_swap(base + i * SIZE, base + n / sample * i * SIZE, SIZE);
+    QUICK(sort)(c, base, sample, by);
+    size_t rank = 2 * k / (n / sample) + 4;
+    hi_swap(base, base + rank * SIZE, SIZE);
 }
 
 /* Chooses a pivot for the k-th of n and says how many will be below it. */
-static side QUICK(choose_for)(char *base, size_t n, size_t k, const hi_by *by)
+static side QUICK(choose_for)(heist_ctx c, char *base, size_t n, size_t k,
+                              const hi_by *by)
 {
-    if (n < MANY || k > n / FEW_SHARE) {
+    if (n < MANY || k > n / LOW) {
         QUICK(choose)(base, n, by);
         return BELOW;
     }
-    QUICK(choose_low)(base, n, k, by);
+    QUICK(choose_low)(c, base, n, k, by);
     return FEW_BELOW;
 }
 
@@ -358,7 +364,7 @@ typedef struct QUICK(search) {
 static bool QUICK(narrow)(heist_ctx c, QUICK(search) * s, const hi_by *by)
 {
     size_t n = s->n;
-    side how = QUICK(choose_for)(s->base, n, s->k, by);
+    side how = QUICK(choose_for)(c, s->base, n, s->k, by);
     bool equal = s->inner && !LESS(s->base - SIZE, s->base, by);
     char *pivot = QUICK(divide)(c, s->base, n, equal ? UP_TO : how, by);
     size_t left = (size_t)(pivot - s->base) / SIZE;
