@@ -255,44 +255,19 @@ static void both_finish(hi_chain *h, size_t begin, size_t end, void *before,
            others * f->size);
 }
 
-/* Elements first .. last - 1 are to be in the opposite order. */
+/* Elements first .. last - 1 go to `to` in the opposite order. */
 typedef struct turn {
     hi_loop loop; /* first: found by it */
-    char *first, *last;
-    char *to; /* the same place, or where the turned ones go */
+    const char *last;
+    char *to;
     size_t size;
 } turn;
-
-HEIST_INLINE void swap(char *a, char *b, size_t size)
-{
-    char chunk[64];
-    for (size_t part; size > 0; size -= part, a += part, b += part) {
-        part = size < sizeof chunk ? size : sizeof chunk;
-        memcpy(chunk, a, part);
-        memcpy(a, b, part);
-        memcpy(b, chunk, part);
-    }
-}
-
-HEIST_INLINE void swap_range(const turn *t, size_t begin, size_t end,
-                             size_t size)
-{
-    for (size_t i = begin; i < end; i++)
-        swap(t->first + i * size, t->last - (i + 1) * size, size);
-}
 
 HEIST_INLINE void copy_range(const turn *t, size_t begin, size_t end,
                              size_t size)
 {
     for (size_t i = begin; i < end; i++)
         memcpy(t->to + i * size, t->last - (i + 1) * size, size);
-}
-
-static void swap_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
-{
-    const turn *t = (const turn *)l;
-    (void)c;
-    HI_BY_SIZE(t->size, swap_range, t, begin, end);
 }
 
 static void copy_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
@@ -306,13 +281,16 @@ static void copy_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
 static void turn_others(heist_ctx c, const filter *f, size_t passed, void *to)
 {
     size_t others = f->n - passed;
-    turn t = {.loop = {.grain = hi_block(TURN_BYTES, f->size)},
-              .first = hi_at(f->out, passed, f->size),
-              .last = hi_at(f->out, f->n, f->size),
-              .to = hi_at(to, passed, f->size),
-              .size = f->size};
-    t.loop.piece = t.to == t.first ? swap_piece : copy_piece;
-    hi_loop_run(c, &t.loop, 0, t.to == t.first ? others / 2 : others);
+    char *first = hi_at(f->out, passed, f->size);
+    turn t = {
+        .loop = {.piece = copy_piece, .grain = hi_block(TURN_BYTES, f->size)},
+        .last = hi_at(f->out, f->n, f->size),
+        .to = hi_at(to, passed, f->size),
+        .size = f->size};
+    if (t.to == first)
+        hi_turn_round(c, first, others, f->size);
+    else
+        hi_loop_run(c, &t.loop, 0, others);
 }
 
 static size_t both(heist_ctx c, void *out, const void *in, size_t n,

@@ -3,8 +3,8 @@
  * loop.c: ranges in pieces.
  *
  * Where the cost of an iteration is not known the clock finds the grain: a piece
- * should take about PIECE_TIME.  A first, small piece is timed while the rest is
- * already open to others.  If the rest would not last SMALL_TIME it is run without
+ * should take about HI_PIECE_TIME.  A first, small piece is timed while the rest is
+ * already open to others.  If the rest would not last HI_SMALL_TIME it is run without
  * the clock; but in a few pieces still, because the first iterations may have
  * been the cheap ones.  Else every piece is timed, and the grain follows: an
  * iteration may cost more at one end of the range than at the other.  Whoever
@@ -17,37 +17,20 @@
 #include "platform/platform.h"
 
 enum {
-    PIECE_TIME = 10000, /* ns: thousands of forks */
-    SMALL_TIME = 8000,  /* ns: less than it takes to wake somebody */
-    FEWEST = 3,         /* pieces of a range that does not last longer; */
-    ENOUGH = 16,        /* of others: so many or more */
-    FIRST_SHARE = 32,   /* the first piece is so much of the range, ... */
-    FIRST_MOST = 1024,  /* ... at most so long; */
-    ORDERED_MOST = 64,  /* in order shorter: nobody is to wait long for it */
-    ORDERED_SHARE = 4   /* in order no piece is more of what is left */
+    ORDERED_MOST = 64, /* of the first piece in order: nobody is to wait long */
+    ORDERED_SHARE = 4  /* in order no piece is more of what is left */
 };
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 static size_t not_zero(size_t n)
 {
     return n ? n : 1;
 }
 
-/* About n, and if that is many so that vectors stay aligned. */
-static size_t about(size_t n)
-{
-    return n < 16 ? not_zero(n) : (n + 8) / 16 * 16;
-}
-
 size_t hi_grain_after(size_t grain, size_t n, uint64_t took)
 {
-    if (took > 2 * PIECE_TIME) return not_zero(n / (took / PIECE_TIME));
-    if (took > PIECE_TIME / 2 || n < grain / 4) return grain;
-    size_t factor = took > PIECE_TIME / 8 ? 2 : 4;
+    if (took > 2 * HI_PIECE_TIME) return not_zero(n / (took / HI_PIECE_TIME));
+    if (took > HI_PIECE_TIME / 2 || n < grain / 4) return grain;
+    size_t factor = took > HI_PIECE_TIME / 8 ? 2 : 4;
     return grain <= SIZE_MAX / factor ? grain * factor : grain;
 }
 
@@ -98,7 +81,7 @@ static size_t timed_halves(heist_ctx c, hi_loop *l, size_t begin, size_t end,
                            size_t grain, size_t most)
 {
     while (end - begin > grain) {
-        size_t middle = begin + about((end - begin) / 2);
+        size_t middle = begin + hi_about((end - begin) / 2);
         heist_ctx left = fork_part(c, l, middle, end, grain);
         grain = timed_halves(left, l, begin, middle, grain, most);
         if (!heist_join(c)) return grain;
@@ -107,7 +90,7 @@ static size_t timed_halves(heist_ctx c, hi_loop *l, size_t begin, size_t end,
     uint64_t start = hi_ticks();
     l->piece(c, l, begin, end);
     grain = hi_grain_after(grain, end - begin, hi_ticks() - start);
-    return smaller(grain, most);
+    return hi_smaller(grain, most);
 }
 
 /* One piece after the other, the rest always open to others.  Out of line: a
@@ -127,15 +110,15 @@ run_small(heist_ctx c, hi_loop *l, size_t begin, size_t end, size_t grain)
 static __attribute__((noinline)) void
 run_long(heist_ctx c, hi_loop *l, size_t begin, size_t end, double each)
 {
-    size_t most = (end - begin) / ENOUGH + 1;
-    double grain = PIECE_TIME / each;
+    size_t most = (end - begin) / HI_ENOUGH + 1;
+    double grain = HI_PIECE_TIME / each;
     size_t first = grain < (double)most ? (size_t)grain : most;
     timed_halves(c, l, begin, end, not_zero(first), most);
 }
 
 static size_t first_of(size_t n)
 {
-    return smaller(about(n / FIRST_SHARE), FIRST_MOST);
+    return hi_smaller(hi_about(n / HI_FIRST_SHARE), HI_FIRST_MOST);
 }
 
 /* Times the first iterations while others may already take the rest; who does
@@ -143,7 +126,7 @@ static size_t first_of(size_t n)
 static void by_the_clock(heist_ctx c, hi_loop *l, size_t begin, size_t end,
                          size_t first)
 {
-    size_t n = smaller(first, first_of(end - begin));
+    size_t n = hi_smaller(first, first_of(end - begin));
     if (n == end - begin) {
         l->piece(c, l, begin, end);
         return;
@@ -155,8 +138,8 @@ static void by_the_clock(heist_ctx c, hi_loop *l, size_t begin, size_t end,
     if (!heist_join(c)) return;
     double each = (double)took / (double)n;
     size_t rest = end - begin - n;
-    if ((double)rest * each <= SMALL_TIME)
-        run_small(c, l, begin + n, end, about(rest / FEWEST));
+    if ((double)rest * each <= HI_SMALL_TIME)
+        run_small(c, l, begin + n, end, hi_about(rest / HI_FEWEST));
     else
         run_long(c, l, begin + n, end, each);
 }
@@ -167,7 +150,7 @@ void hi_loop_run(heist_ctx c, hi_loop *l, size_t begin, size_t end)
     if (l->grain)
         halves(c, l, begin, end, l->grain);
     else
-        by_the_clock(c, l, begin, end, FIRST_MOST);
+        by_the_clock(c, l, begin, end, HI_FIRST_MOST);
 }
 
 /* --- in order ------------------------------------------------------------- */
@@ -193,7 +176,7 @@ static bool next_piece(queue *q, size_t grain, size_t *begin, size_t *end)
         if (at == q->end || l->skip(l, at, q->end)) return false;
         size_t rest = q->end - at, share = rest / ORDERED_SHARE;
         if (share < grain / 8) share = grain / 8;
-        after = at + smaller(smaller(grain, not_zero(share)), rest);
+        after = at + hi_smaller(hi_smaller(grain, not_zero(share)), rest);
         /* relaxed: counter */
     } while (!heist_cas_relaxed(&q->next, &at, after));
     *begin = at;
@@ -255,6 +238,6 @@ void hi_loop_in_order(heist_ctx c, hi_loop *l, size_t begin, size_t end)
     if (begin >= end) return;
     queue q = {.loop = l, .end = end};
     heist_init(&q.next, begin);
-    size_t n = not_zero((end - begin) / FIRST_SHARE);
-    take_part(c, &q, smaller(n, ORDERED_MOST));
+    size_t n = not_zero((end - begin) / HI_FIRST_SHARE);
+    take_part(c, &q, hi_smaller(n, ORDERED_MOST));
 }

@@ -34,6 +34,28 @@ void hi_loop_run(heist_ctx c, hi_loop *l, size_t begin, size_t end);
  */
 void hi_loop_in_order(heist_ctx c, hi_loop *l, size_t begin, size_t end);
 
+/* What a grain by the clock goes by; loop.c says why. */
+enum {
+    HI_PIECE_TIME = 10000, /* ns: thousands of forks */
+    HI_SMALL_TIME = 8000,  /* ns: less than it takes to wake somebody */
+    HI_FEWEST = 3,         /* pieces of a range that does not last longer; */
+    HI_ENOUGH = 16,        /* of others: so many or more */
+    HI_FIRST_SHARE = 32,   /* the first piece is so much of the range, ... */
+    HI_FIRST_MOST = 1024   /* ... at most so long */
+};
+
+static inline size_t hi_smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* About n, not zero, and if that is many so that vectors stay aligned. */
+static inline size_t hi_about(size_t n)
+{
+    if (n < 16) return n ? n : 1;
+    return (n + 8) / 16 * 16;
+}
+
 /* The grain to go on with after a piece of n iterations that took so long. */
 size_t hi_grain_after(size_t grain, size_t n, uint64_t took);
 

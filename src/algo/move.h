@@ -2,7 +2,7 @@
 #ifndef HI_MOVE_H
 #define HI_MOVE_H
 
-#include <heist/base.h>
+#include <heist/fork.h>
 
 #include <string.h>
 
@@ -30,5 +30,8 @@ HEIST_INLINE size_t hi_block(size_t bytes, size_t size)
 {
     return size < bytes ? bytes / size : 1;
 }
+
+/* n elements in the opposite order. */
+void hi_turn_round(heist_ctx c, void *base, size_t n, size_t size);
 
 #endif

@@ -26,15 +26,9 @@
 #include "platform/platform.h"
 
 enum {
-    ON_STACK = 256,     /* bytes of a value that needs no memory */
-    PIECE_TIME = 10000, /* ns: thousands of forks */
-    SMALL_TIME = 8000,  /* ns: less than it takes to wake somebody */
-    FEWEST = 3,         /* pieces of a range that does not last longer; */
-    ENOUGH = 16,        /* of others: so many or more */
-    FIRST_SHARE = 32,   /* the first piece is so much of the range, ... */
-    FIRST_MOST = 1024,  /* ... at most so long; */
-    FIXED_SHARE = 32,   /* in a fixed tree all of them likewise, ... */
-    FIXED_MOST = 4096   /* ... because nobody can help in them */
+    ON_STACK = 256,   /* bytes of a value that needs no memory */
+    FIXED_SHARE = 32, /* fixed tree: a piece is so much of the range, ... */
+    FIXED_MOST = 4096 /* ... at most so long: nobody can help in it */
 };
 
 /* Room for a value, aligned for any vector, on lines of its own: somebody else
@@ -106,22 +100,10 @@ static size_t begin_apart(const folding *f, void *sum, size_t begin)
     return begin + 1;
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* About n, and if that is many so that vectors stay aligned. */
-static size_t about(size_t n)
-{
-    if (n < 16) return n ? n : 1;
-    return (n + 8) / 16 * 16;
-}
-
 /* The grain for iterations of which n took so long. */
 static size_t grain_for(size_t n, uint64_t took, size_t most)
 {
-    double grain = (double)PIECE_TIME * (double)n / (double)(took + 1);
+    double grain = (double)HI_PIECE_TIME * (double)n / (double)(took + 1);
     if (grain >= (double)most) return most;
     return grain < 1 ? 1 : (size_t)grain;
 }
@@ -189,7 +171,7 @@ static bool piece_of(heist_ctx c, folding *f, size_t begin, size_t middle,
 /* A range that will not last long, one piece after the other. */
 static int small(heist_ctx c, folding *f, size_t begin, size_t end, void *sum)
 {
-    size_t grain = about((end - begin) / FEWEST);
+    size_t grain = hi_about((end - begin) / HI_FEWEST);
     int error;
     while (end - begin > grain + grain / 4) {
         if (piece_of(c, f, begin, begin + grain, end, sum, &error))
@@ -206,7 +188,7 @@ static outcome halves(heist_ctx c, folding *f, size_t begin, size_t end,
     outcome o = {grain, 0};
     while (end - begin > o.grain) {
         if (is_needless(f, begin)) return o;
-        size_t middle = begin + about((end - begin) / 2);
+        size_t middle = begin + hi_about((end - begin) / 2);
         room value;
         heist_ctx left = offer(c, f, middle, end, &value);
         o = halves(left, f, begin, middle, sum, o.grain, most);
@@ -221,14 +203,15 @@ static outcome halves(heist_ctx c, folding *f, size_t begin, size_t end,
     uint64_t start = hi_ticks();
     o.error = run_piece(c, f, begin, end, sum);
     uint64_t took = hi_ticks() - start;
-    o.grain = smaller(hi_grain_after(o.grain, end - begin, took), most);
+    o.grain = hi_smaller(hi_grain_after(o.grain, end - begin, took), most);
     return o;
 }
 
 /* Times the first iterations while others may already take the rest. */
 static int timed(heist_ctx c, folding *f, size_t begin, size_t end, void *sum)
 {
-    size_t n = smaller(about((end - begin) / FIRST_SHARE), FIRST_MOST);
+    size_t n =
+        hi_smaller(hi_about((end - begin) / HI_FIRST_SHARE), HI_FIRST_MOST);
     int error;
     if (is_needless(f, begin)) return 0;
     if (end - begin <= n) return run_piece(c, f, begin, end, sum);
@@ -237,9 +220,9 @@ static int timed(heist_ctx c, folding *f, size_t begin, size_t end, void *sum)
     uint64_t took = hi_ticks() - start;
     begin += n;
     size_t rest = end - begin;
-    if ((double)took * (double)rest <= (double)SMALL_TIME * (double)n)
+    if ((double)took * (double)rest <= (double)HI_SMALL_TIME * (double)n)
         return small(c, f, begin, end, sum);
-    size_t most = rest / ENOUGH + 1, grain = grain_for(n, took, most);
+    size_t most = rest / HI_ENOUGH + 1, grain = grain_for(n, took, most);
     return halves(c, f, begin, end, sum, grain, most).error;
 }
 
@@ -303,7 +286,7 @@ static outcome fixed_timed(heist_ctx c, folding *f, size_t begin, size_t end,
     if (n == 0) return (outcome){grain, error};
     if (grain == 0) return (outcome){grain_for(n, took, f->most), error};
     grain = hi_grain_after(grain, n, took);
-    return (outcome){smaller(grain, f->most), error};
+    return (outcome){hi_smaller(grain, f->most), error};
 }
 
 static outcome fixed(heist_ctx c, folding *f, size_t begin, size_t end,
@@ -359,9 +342,9 @@ static int fixed_tree(heist_ctx c, folding *f, size_t begin, size_t end,
 {
     size_t n = end - begin;
     char *rooms;
-    f->block = smaller(n / FIXED_SHARE, FIXED_MOST);
+    f->block = hi_smaller(n / FIXED_SHARE, FIXED_MOST);
     if (f->block == 0) f->block = 1;
-    f->most = n / ENOUGH + 1;
+    f->most = n / HI_ENOUGH + 1;
     if (!get_rooms(c, f, n, &rooms)) return -ENOMEM;
     int error = fixed(c, f, begin, end, result, rooms, 0).error;
     put_rooms(c, f, n, rooms);

@@ -7,13 +7,13 @@
  * reversed.  Numbers and pairs are then sorted by digits, or by quicksort if
  * they are few or there is no memory; others by quicksort.
  */
-#include "algo/loop.h"
+#include "algo/move.h"
 #include "algo/quick.h"
 #include "algo/radix.h"
 
 enum {
     FEW = 32,     /* numbers that are too few for digits */
-    PIECE = 4096, /* elements that one worker looks at or turns round */
+    PIECE = 4096, /* elements that one worker looks at */
     BLOCK = 8     /* numbers that are looked at without a branch */
 };
 
@@ -122,36 +122,6 @@ static bool holds_all(heist_ctx c, const run *r, size_t begin, size_t end)
     return r->holds(r, begin, end);
 }
 
-/* --- the other way round -------------------------------------------------------- */
-
-typedef struct turning {
-    hi_loop loop;
-    char *base;
-    size_t n, size;
-} turning;
-
-HEIST_INLINE void turn(char *left, char *right, size_t n, size_t size)
-{
-    for (; n; n--, left += size, right -= size)
-        hi_swap(left, right, size);
-}
-
-static void turn_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
-{
-    turning *t = heist_container(l, turning, loop);
-    char *left = t->base + begin * t->size;
-    char *right = t->base + (t->n - 1 - begin) * t->size;
-    (void)c;
-    if (t->size == 4)
-        turn(left, right, end - begin, 4);
-    else if (t->size == 8)
-        turn(left, right, end - begin, 8);
-    else if (t->size == 16)
-        turn(left, right, end - begin, 16);
-    else
-        turn(left, right, end - begin, t->size);
-}
-
 /* Does what there is to do if the elements are in order or in reverse; false:
  * they are neither. */
 static bool is_done(heist_ctx c, char *base, size_t n, hi_order order,
@@ -163,8 +133,7 @@ static bool is_done(heist_ctx c, char *base, size_t n, hi_order order,
     size_t look = n < PIECE ? n : PIECE;
     if (!r.holds(&r, 2, look) || !holds_all(c, &r, look, n)) return false;
     if (!r.down) return true;
-    turning t = {{.piece = turn_piece, .grain = PIECE}, base, n, by->size};
-    hi_loop_run(c, &t.loop, 0, n / 2);
+    hi_turn_round(c, base, n, by->size);
     return true;
 }
 

@@ -17,12 +17,13 @@
 #include "algo/stable.h"
 
 #include "algo/loop.h"
+#include "algo/move.h"
 #include "fork/scratch.h"
 
 #include <errno.h>
 
 enum {
-    ALONE = 1 << 15, /* bytes that are copied or turned round without a fork */
+    ALONE = 1 << 15, /* bytes that are copied without a fork */
     ON_STACK = 2048  /* bytes of scratch */
 };
 
@@ -45,34 +46,6 @@ static void copy(heist_ctx c, char *out, const char *in, size_t n, size_t size)
         memcpy(out, in, n * size);
     else
         heist_copy(c, out, in, n, size);
-}
-
-/* --- turning round ------------------------------------------------------------ */
-
-typedef struct turn {
-    hi_loop loop;
-    char *base;
-    size_t n, size;
-} turn;
-
-static void turn_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
-{
-    const turn *t = (turn *)l;
-    char *a = t->base + begin * t->size;
-    char *b = t->base + (t->n - 1 - begin) * t->size;
-    (void)c;
-    for (size_t i = begin; i < end; i++, a += t->size, b -= t->size) {
-        if (t->size == 8) /* the compiler makes it a case of its own */
-            hi_swap(a, b, 8);
-        else
-            hi_swap(a, b, t->size);
-    }
-}
-
-static void turn_round(heist_ctx c, char *base, size_t n, size_t size)
-{
-    turn t = {{turn_piece, NULL, ALONE / size}, base, n, size};
-    hi_loop_run(c, &t.loop, 0, n / 2);
 }
 
 /* --- blocks -------------------------------------------------------------------- */
@@ -105,7 +78,7 @@ typedef struct pair {
 static run settle(heist_ctx c, const sort *s, size_t first, size_t n, run r)
 {
     size_t size = s->kind.by.size;
-    if (r == DOWN) turn_round(c, s->base + first * size, n, size);
+    if (r == DOWN) hi_turn_round(c, s->base + first * size, n, size);
     return r == THERE ? THERE : HERE;
 }
 
@@ -262,7 +235,7 @@ static int sort_short(heist_ctx c, void *base, size_t n, size_t size,
                       heist_compare_fn *compare, void *arg)
 {
     hi_kind k = hi_kind_of(size, compare, arg);
-    char small[ON_STACK];
+    char small[ON_STACK] HEIST_ALIGNED(HEIST_LINE);
     if (n <= sizeof small / size) {
         hi_sort_runs(c, &k, base, small, n);
         return 0;

@@ -64,6 +64,7 @@ typedef struct model_test {
     model_bounds full;        /* make test-all: the stated bounds;
                                  make check-deep: from there on */
     bool allocation_may_fail; /* then a failed allocation is a choice */
+    bool no_barrier;          /* a machine on which nobody can keep watch */
     bool random;              /* too large to exhaust: random at every level */
     unsigned clock_step; /* ns that each look at the clock takes; 0: 1000 */
     bool keeps;          /* memory that static variables still reach in the
