@@ -17,6 +17,8 @@
 #include "platform/platform.h"
 
 enum {
+    ORDERED_LEAST = 1000, /* ns of a piece in order, or ... */
+    ORDERED_PART = 8,     /* ... so much of the time that has passed */
     ORDERED_MOST = 64, /* of the first piece in order: nobody is to wait long */
     ORDERED_SHARE = 4  /* in order no piece is more of what is left */
 };
@@ -26,12 +28,19 @@ static size_t not_zero(size_t n)
     return n ? n : 1;
 }
 
+/* The grain for pieces of that time, after one of n iterations that took so
+ * long. */
+static size_t grain_for(uint64_t time, size_t grain, size_t n, uint64_t took)
+{
+    if (took > 2 * time) return not_zero(n / (took / time));
+    if (took > time / 2 || n < grain / 4) return grain;
+    size_t factor = took > time / 8 ? 2 : 4;
+    return grain <= SIZE_MAX / factor ? grain * factor : grain;
+}
+
 size_t hi_grain_after(size_t grain, size_t n, uint64_t took)
 {
-    if (took > 2 * HI_PIECE_TIME) return not_zero(n / (took / HI_PIECE_TIME));
-    if (took > HI_PIECE_TIME / 2 || n < grain / 4) return grain;
-    size_t factor = took > HI_PIECE_TIME / 8 ? 2 : 4;
-    return grain <= SIZE_MAX / factor ? grain * factor : grain;
+    return grain_for(HI_PIECE_TIME, grain, n, took);
 }
 
 /* --- halves --------------------------------------------------------------- */
@@ -207,6 +216,15 @@ static void run_in_two(heist_ctx c, hi_loop *l, size_t begin, size_t end)
     if (heist_join(c)) run_half(c, l, middle, end);
 }
 
+/* How long a piece should take: who finds what was wanted has to wait for the
+ * others' pieces, and that should be short beside the whole. */
+static uint64_t ordered_time(uint64_t since)
+{
+    uint64_t time = since / ORDERED_PART;
+    if (time < ORDERED_LEAST) return ORDERED_LEAST;
+    return time < HI_PIECE_TIME ? time : HI_PIECE_TIME;
+}
+
 static void take_part(heist_ctx c, queue *q, size_t grain);
 
 /* One more takes part. */
@@ -222,12 +240,13 @@ static void take_part(heist_ctx c, queue *q, size_t grain)
     f->arg[0].p = q;
     f->arg[1].u = grain;
     heist_ctx left = heist_fork(c, another);
-    uint64_t before = hi_ticks();
+    uint64_t start = hi_ticks(), before = start;
     size_t begin, end;
     while (next_piece(q, grain, &begin, &end)) {
         run_in_two(left, q->loop, begin, end);
         uint64_t now = hi_ticks();
-        grain = hi_grain_after(grain, end - begin, now - before);
+        uint64_t time = ordered_time(now - start);
+        grain = grain_for(time, grain, end - begin, now - before);
         before = now;
     }
     heist_join(c); /* where nobody has taken part nothing is left to do */
