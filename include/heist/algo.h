@@ -20,18 +20,18 @@ extern "C" {
  *     heist_for(c, 0, n, brighten, pixel);
  *     double total = heist_sum_f64(c, x, n);
  *     heist_sort_u64(c, keys, n);
- *     size_t kept = heist_filter(c, out, in, n, sizeof *in, is_alive, world);
+ *     ptrdiff_t kept = heist_filter(c, out, in, n, sizeof *in, alive, NULL);
  *
  * The context is that of the calling parallel function (<heist/fork.h>); a
  * thread outside enters by heist_run.  Work is split while others ask for it;
  * small inputs stay where they are.  Every function returns when all of its
  * work is done.  Arrays have n elements of `size` bytes each, of any alignment
- * that the element type allows; n may be 0.  Functions of yours may fork, and
- * run at the same time on several threads.
+ * that the element type allows; n may be 0, size not.  Functions of yours run at
+ * the same time on several threads; those that get a context may fork.
  *
  * From (all of them): a parallel function, with its own context.
- * Memory: an algorithm that needs some says so; without it the call returns
- * -ENOMEM and the input is as it was.
+ * Memory: an algorithm that uses some says so.  Without it most are only slower;
+ * one that can fail returns -ENOMEM, and the input is as it was.
  */
 
 /* No such element. */
@@ -82,7 +82,8 @@ typedef struct heist_tile {
 
 typedef void heist_tile_fn(heist_ctx c, heist_tile tile, void *arg);
 
-/* Runs body over a plane in tiles of at most that size; 0: a size is chosen. */
+/* Runs body over a plane in tiles of at most that size, and at least half of it
+ * on each side unless the plane is smaller; 0: the clock chooses. */
 HEIST_API void heist_for_2d(heist_ctx c, size_t rows, size_t columns,
                             size_t tile_rows, size_t tile_columns,
                             heist_tile_fn *body, void *arg);
@@ -178,7 +179,8 @@ HEIST_API size_t heist_argmax_u64(heist_ctx c, const uint64_t *base, size_t n);
 HEIST_API size_t heist_argmax_f32(heist_ctx c, const float *base, size_t n);
 HEIST_API size_t heist_argmax_f64(heist_ctx c, const double *base, size_t n);
 
-/* The same by a comparison, and by a key that is made once per element. */
+/* The same by a comparison (by heist_by_f64 NaNs are the largest), and by a key
+ * that is made once per element. */
 HEIST_API size_t heist_argmin(heist_ctx c, const void *base, size_t n,
                               size_t size, heist_compare_fn *compare,
                               void *arg);
@@ -212,8 +214,8 @@ HEIST_API size_t heist_find_first(heist_ctx c, const void *base, size_t n,
 HEIST_API size_t heist_find_last(heist_ctx c, const void *base, size_t n,
                                  size_t size, heist_test_fn *test, void *arg);
 
-/* The same for ranges: the test gets the index.  What it returns is the first
- * (any, last) index of begin .. end - 1 that passes, or HEIST_NONE. */
+/* The same for ranges: `find` searches a piece, begin .. end - 1, and returns the
+ * first index there (any, the last) that is wanted, or HEIST_NONE. */
 typedef size_t heist_find_fn(heist_ctx c, size_t begin, size_t end, void *arg);
 HEIST_API size_t heist_find_any_in(heist_ctx c, size_t begin, size_t end,
                                    heist_find_fn *find, void *arg);
@@ -228,7 +230,8 @@ HEIST_API size_t heist_find_last_in(heist_ctx c, size_t begin, size_t end,
 HEIST_API void heist_map(heist_ctx c, void *out, size_t out_size,
                          const void *in, size_t in_size, size_t n,
                          heist_map_fn *map, void *arg);
-/* out[i] from a[i] and b[i]. */
+/* out[i] from a[i] and b[i]; out may be one of them if the elements have the
+ * same size. */
 HEIST_API void heist_zip(heist_ctx c, void *out, size_t out_size, const void *a,
                          size_t a_size, const void *b, size_t b_size, size_t n,
                          heist_zip_fn *zip, void *arg);
@@ -240,7 +243,8 @@ HEIST_API void heist_fill(heist_ctx c, void *out, size_t n, size_t size,
 /* out and in do not overlap. */
 HEIST_API void heist_copy(heist_ctx c, void *out, const void *in, size_t n,
                           size_t size);
-/* out[i] = in[index[i]]; out[index[i]] = in[i], the indices all different. */
+/* out[i] = in[index[i]]; out[index[i]] = in[i], the indices all different.  out
+ * overlaps nothing. */
 HEIST_API void heist_gather(heist_ctx c, void *out, const void *in,
                             const size_t *index, size_t n, size_t size);
 HEIST_API void heist_scatter(heist_ctx c, void *out, const void *in,
@@ -262,7 +266,8 @@ HEIST_API size_t heist_flatten(heist_ctx c, void *out, const heist_part *part,
  * The elements that pass the test, in their order.  out has room for n and does
  * not overlap in, or is in.
  *
- * Memory:  seven blocks of 128 KiB per worker, if they can be had.
+ * Memory:  seven blocks of 128 KiB per worker, if they can be had; more where
+ *          workers are held up.
  * Returns: how many they are (at most PTRDIFF_MAX); it does not fail.
  */
 HEIST_API ptrdiff_t heist_filter(heist_ctx c, void *out, const void *in,
@@ -319,7 +324,8 @@ typedef enum heist_scan_kind {
  * first (or what comes before), and the sum of all at the end.  out does not
  * overlap in, or is in.
  *
- * Memory:  two elements per block of 128 KiB, if they can be had.
+ * Memory:  two elements per block of 128 KiB, or per 16 elements of which each
+ *          takes long; if it can be had.
  * Returns: 0, or -ENOMEM (only for exclusive scans in place of elements of more
  *          than 256 bytes; nothing was changed).
  */
@@ -385,7 +391,7 @@ HEIST_API void heist_sort_f64(heist_ctx c, double *base, size_t n);
 /* By key, then by index. */
 HEIST_API void heist_sort_pairs(heist_ctx c, heist_pair *base, size_t n);
 
-/* By a key that is made once per element; stable.  Memory: n pairs and n
+/* By a key that is made once per element; stable.  Memory: n pairs twice, n
  * elements.  0 or -ENOMEM. */
 HEIST_API int heist_sort_by_key(heist_ctx c, void *base, size_t n, size_t size,
                                 heist_key_fn *key, void *arg);

@@ -32,6 +32,7 @@
 #include "algo/chain.h"
 
 #include "algo/crew.h"
+#include "algo/loop.h"
 #include "fork/scratch.h"
 #include "platform/platform.h"
 
@@ -44,7 +45,8 @@ enum {
     BLOCK_TIME = 20000, /* ns of a block */
     PROBE_TIME = 2000,  /* ns that say what an element costs */
     WHOLE_TIME = 8000,  /* ns: less than it takes to wake somebody */
-    PROBE_STEP = 8,     /* each probe is so much longer */
+    PROBE_STEP = 8,     /* each probe is so much longer, ... */
+    PROBE_FEW = 64,     /* ... up to here */
     BLOCKS_MOST = 2048  /* of cheap elements that looked dear */
 };
 
@@ -80,7 +82,7 @@ typedef struct hand {
     unsigned first, count; /* held: first, first + 1, ... modulo HELD */
     size_t held[HELD];     /* blocks, oldest first, ... */
     unsigned place[HELD];  /* ... and where they are */
-    bool used;
+    size_t took;           /* the last block, if any was left */
 } hand;
 
 static slot *slot_of(const table *t, size_t k)
@@ -221,8 +223,7 @@ static bool step(hand *h)
     if (!h->free) return false;
     size_t k = heist_add_relaxed(&t->next, 1); /* relaxed: counter */
     if (k >= t->blocks) return false;
-    if (!h->used && h->rooms) slot_of(t, k)->rooms = h->rooms;
-    h->used = true;
+    h->took = k;
     if (is_known(t, k))
         pass(t, k);
     else
@@ -230,20 +231,23 @@ static bool step(hand *h)
     return true;
 }
 
-/* Finishes what is held, or leaves it. */
-static void leave(hand *h)
+/* Finishes what is held, or leaves it; true: nothing was left. */
+static bool leave(hand *h)
 {
     uint64_t patience = PATIENCE;
+    bool all = true;
     for (; h->count > 0; h->count--) {
         size_t k = h->held[h->first];
         unsigned summed = SUMMED;
         h->first = (h->first + 1) % HELD;
         if (!await(h->t, k, patience)) patience = 0;
         /* relaxed: after-A7 (the sum went with SUMMED) */
-        if (!heist_cas_relaxed(&slot_of(h->t, k)->state, &summed, LEFT) &&
-            is_known(h->t, k))
+        if (heist_cas_relaxed(&slot_of(h->t, k)->state, &summed, LEFT))
+            all = false;
+        else if (is_known(h->t, k))
             finish(h->t, k);
     }
+    return all;
 }
 
 static void help(heist_ctx c, heist_frame *f);
@@ -257,7 +261,7 @@ static bool work(heist_ctx c, table *t)
     h.rooms = NULL;
     h.free = UINT32_MAX;
     h.first = h.count = 0;
-    h.used = false;
+    h.took = 0;
     if (room) {
         h.rooms = hi_scratch_get(c, ROOMS * t->block, room);
         if (!h.rooms) return false;
@@ -267,8 +271,10 @@ static bool work(heist_ctx c, table *t)
     heist_ctx k = hi_invite(c, &post);
     while (step(&h))
         k = hi_invite(k, &post);
-    leave(&h);
-    if (h.rooms && !h.used) hi_scratch_put(c, h.rooms, ROOMS * t->block, room);
+    if (leave(&h))
+        hi_scratch_put(c, h.rooms, ROOMS * t->block, room);
+    else if (h.rooms)
+        slot_of(t, h.took)->rooms = h.rooms;
     while (k.frame != c.frame) {
         k.frame--;
         (void)heist_join(k);
@@ -324,6 +330,7 @@ static size_t probe(hi_chain *h, size_t n, void *before, void *spare,
 {
     size_t at = 0, piece = 1;
     uint64_t start = hi_ticks(), took = 0;
+    double each = 1;
     while (at < n) {
         if (piece > n - at) piece = n - at;
         h->pass(h, at, at + piece, before, spare);
@@ -331,16 +338,16 @@ static size_t probe(hi_chain *h, size_t n, void *before, void *spare,
         uint64_t now = hi_ticks();
         took = now - start;
         start = now;
-        if (took >= PROBE_TIME || piece >= *most) break;
-        piece *= PROBE_STEP;
+        each = (double)(took + 1) / (double)piece;
+        if ((took >= PROBE_TIME || piece >= *most) &&
+            each * (double)(n - at) > WHOLE_TIME)
+            break;
+        piece = at < PROBE_FEW ? piece * PROBE_STEP : hi_smaller(at / 4, *most);
     }
-    double each = (double)(took + 1) / (double)piece;
     double rest = (double)(n - at), block = BLOCK_TIME / each;
     if (block < rest / BLOCKS_MOST) block = rest / BLOCKS_MOST;
-    if (each * rest <= WHOLE_TIME)
-        *most = n;
-    else if (block < (double)*most)
-        *most = block < 1 ? 1 : (size_t)block;
+    if (block < (double)h->least) block = (double)h->least;
+    if (block < (double)*most) *most = block < 1 ? 1 : (size_t)block;
     return at;
 }
 

@@ -27,6 +27,7 @@ struct hi_chain {
     size_t value; /* bytes */
     size_t room;  /* bytes that sum needs per element */
     size_t most;  /* elements of the longest block: caches like it */
+    size_t least; /* elements: an addition per block must not be much */
     bool timed;   /* the cost of an element is not known: blocks by the clock */
 };
 

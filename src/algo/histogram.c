@@ -18,7 +18,9 @@ enum {
     PIECE_TIME = 20000, /* ns */
     PROBE_TIME = 2000,  /* ns that say what an element costs */
     PROBE_STEP = 8,
-    PIECES_MOST = 4096
+    PROBE_FEW = 64,
+    PIECES_MOST = 4096,
+    WORTH = PIECE_TIME / 4 /* buckets that take as long as a piece */
 };
 
 typedef struct histogram {
@@ -73,8 +75,9 @@ static void help(heist_ctx c, heist_frame *f)
 {
     histogram *h = hi_post_taken(f);
     size_t *counts = NULL;
-    /* relaxed: hint */
-    if (heist_load_relaxed(&h->next) < h->pieces)
+    size_t next = heist_load_relaxed(&h->next); /* relaxed: hint */
+    /* Counts of his own must be cleared and added up: a few ns for each. */
+    if (next < h->pieces && (h->pieces - next) > h->buckets / WORTH)
         counts = hi_scratch_get(c, h->buckets, sizeof *counts);
     f->result.p = counts;
     if (!counts) return;
@@ -96,7 +99,8 @@ static void set_out(histogram *h, size_t *counts)
         took = now - start;
         start = now;
         if (took >= PROBE_TIME) break;
-        piece *= PROBE_STEP;
+        /* What comes next may be dear: not much more than what was seen. */
+        piece = h->begin < PROBE_FEW ? piece * PROBE_STEP : h->begin / 4;
     }
     size_t rest = h->end - h->begin;
     double each = (double)(took + 1) / (double)piece;

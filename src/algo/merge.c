@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * merge.c: merging, and what is sorted already.
+ * merge.c: merging.
  *
  * Which of two elements comes first nobody can guess, and a wrong guess of the
  * processor costs more than a comparison; so nothing branches on it.  What is
@@ -355,33 +355,6 @@ void heist_merge(heist_ctx c, void *out, const void *a, size_t a_n,
         return;
     }
     hi_kind k = hi_kind_of(size, compare, arg);
-    hi_kind_fit(&k, a, a_n);
+    if (a_n + b_n > HI_BLOCK) hi_kind_fit(&k, a, a_n);
     hi_merge(c, &k, out, a, a_n, b, b_n);
-}
-
-/* --- is it sorted? ------------------------------------------------------------ */
-
-typedef struct array {
-    const char *base;
-    hi_by by;
-} array;
-
-/* The first of the elements that is less than the one before it. */
-static size_t find_descent(heist_ctx c, size_t begin, size_t end, void *arg)
-{
-    const array *a = arg;
-    (void)c;
-    for (size_t i = begin; i < end; i++) {
-        const char *p = a->base + i * a->by.size;
-        if (hi_less_call(p, p - a->by.size, &a->by)) return i;
-    }
-    return HEIST_NONE;
-}
-
-bool heist_is_sorted(heist_ctx c, const void *base, size_t n, size_t size,
-                     heist_compare_fn *compare, void *arg)
-{
-    array a = {base, {compare, arg, size}};
-    if (n < 2) return true;
-    return heist_find_any_in(c, 1, n, find_descent, &a) == HEIST_NONE;
 }

@@ -19,6 +19,7 @@
 
 enum {
     BLOCK_BYTES = 128 << 10,
+    LEAST = 16, /* elements of a block, each an addition that may be dear */
     SPARE_BYTES = 256 /* elements not longer than that need no memory */
 };
 
@@ -117,6 +118,7 @@ int heist_scan(heist_ctx c, void *out, const void *in, size_t n, size_t size,
                         .finish = finish,
                         .value = size,
                         .most = hi_block(BLOCK_BYTES, size),
+                        .least = LEAST,
                         .timed = true},
               .out = out,
               .in = in,

@@ -98,28 +98,26 @@ static bool (*const holds_by[])(const run *r, size_t begin, size_t end) = {
     [HI_BY_U64] = holds_u64,   [HI_BY_I64] = holds_i64,
     [HI_BY_F64] = holds_f64,   [HI_BY_PAIR] = holds_pair};
 
-static bool holds_all(heist_ctx c, const run *r, size_t begin, size_t end);
-
-static void holds_right(heist_ctx c, heist_frame *f)
+/* Somewhere in the piece, if it does not hold there. */
+static size_t find_break(heist_ctx c, size_t begin, size_t end, void *arg)
 {
-    f->result.u = holds_all(c, f->arg[0].cp, f->arg[1].u, f->arg[2].u);
+    const run *r = arg;
+    (void)c;
+    return r->holds(r, begin, end) ? HEIST_NONE : begin;
 }
 
-/* The same in parallel; nothing is begun after it is known not to hold. */
-static bool holds_all(heist_ctx c, const run *r, size_t begin, size_t end)
+/* The same in parallel. */
+static bool holds_all(heist_ctx c, run *r, size_t begin, size_t end)
 {
-    while (end - begin > PIECE) {
-        size_t half = begin + (end - begin) / 2;
-        heist_frame *right = heist_slot(c);
-        right->arg[0].cp = r;
-        right->arg[1].u = half;
-        right->arg[2].u = end;
-        bool left = holds_all(heist_fork(c, holds_right), r, begin, half);
-        if (!heist_join(c)) return left && right->result.u;
-        if (!left) return false;
-        begin = half;
-    }
-    return r->holds(r, begin, end);
+    return heist_find_any_in(c, begin, end, find_break, r) == HEIST_NONE;
+}
+
+bool heist_is_sorted(heist_ctx c, const void *base, size_t n, size_t size,
+                     heist_compare_fn *compare, void *arg)
+{
+    hi_by by = {compare, arg, size};
+    run r = {holds_by[hi_order_of(compare, size)], base, &by, false};
+    return n < 2 || holds_all(c, &r, 1, n);
 }
 
 /* Does what there is to do if the elements are in order or in reverse; false:

@@ -153,7 +153,7 @@ static run sort_range(heist_ctx c, const sort *s, size_t first, size_t n,
 
 bool hi_sort_runs(heist_ctx c, hi_kind *k, void *base, void *scratch, size_t n)
 {
-    hi_kind_fit(k, base, n);
+    if (n > HI_BLOCK) hi_kind_fit(k, base, n);
     sort s = {*k, base, scratch};
     run r = sort_range(c, &s, 0, n, HERE);
     if (settle(c, &s, 0, n, r) == THERE) copy(c, base, scratch, n, k->by.size);

@@ -373,6 +373,31 @@ TEST(tiles_of_no_given_size_are_nearly_square)
     input_on_all_workers(squares, NULL);
 }
 
+/* Longer than a piece by the clock would be. */
+static void slow_tile(heist_ctx c, heist_tile t, void *arg)
+{
+    (void)c;
+    heist_time until = heist_after(30 * HEIST_MICROSECOND);
+    while (heist_now() < until)
+        ;
+    CHECK_EQ(t.row_end - t.row, 16);
+    CHECK_EQ(t.column_end - t.column, 8);
+    heist_add_relaxed((HEIST_ATOMIC(int) *)arg, 1);
+}
+
+static void slow_tiles(heist_ctx c, void *arg)
+{
+    (void)arg;
+    HEIST_ATOMIC(int) tiles = {0};
+    heist_for_2d(c, 128, 64, 16, 8, slow_tile, &tiles);
+    CHECK_EQ(heist_load_relaxed(&tiles), 64);
+}
+
+TEST(tiles_of_a_given_size_keep_it_however_long_they_take)
+{
+    input_on_all_workers(slow_tiles, NULL);
+}
+
 /* --- bodies that fork ------------------------------------------------------ */
 
 static void inner(heist_ctx c, size_t begin, size_t end, void *arg)

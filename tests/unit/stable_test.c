@@ -249,6 +249,8 @@ static size_t comparisons_of(heist_ctx c, input_shape input, size_t n)
 static void natural_runs(heist_ctx c, void *arg)
 {
     (void)arg;
+    for (size_t n = 2; n <= 32; n++)
+        CHECK_EQ(comparisons_of(c, INPUT_SORTED, n), n - 1);
     for (size_t n = 10000; n < 10070; n++) {
         CHECK(comparisons_of(c, INPUT_SORTED, n) < n + 64);
         CHECK(comparisons_of(c, INPUT_EQUAL, n) < n + 64);
