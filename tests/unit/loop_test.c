@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "inputs.h"
+#include "platform/platform.h"
 
 #include <errno.h>
-#include <math.h>
 #include <time.h>
 
 enum {
@@ -455,125 +455,66 @@ TEST(an_error_comes_up_through_a_loop_in_a_loop)
 /* --- balance ------------------------------------------------------------------ */
 
 enum {
-    UNEVEN = 128
+    KNOTTED = 4096
 };
 
-/* Costs in milliseconds: asleep, so that eight workers need no eight CPUs. */
-typedef double cost_fn(size_t i);
+/*
+ * One iteration does not end before another one has run.  Others must have taken
+ * what is not in its piece, or the test stands still.
+ */
+typedef struct knot {
+    size_t stuck, far;
+    HEIST_ATOMIC(int) untied;
+} knot;
 
-static double late(size_t i)
+static void knotted_for(heist_ctx c, size_t begin, size_t end, void *arg)
 {
-    return i < UNEVEN / 10 ? 0 : 0.5;
-}
-
-static double rising(size_t i)
-{
-    return (double)i / UNEVEN;
-}
-
-static double falling(size_t i)
-{
-    return 1 - (double)i / UNEVEN;
-}
-
-static double early(size_t i)
-{
-    return i < UNEVEN / 2 ? 1 : 0;
-}
-
-static double one_huge(size_t i)
-{
-    return i == 30 ? 40 : 0.3;
-}
-
-static void sleep_for(cost_fn *cost, size_t begin, size_t end)
-{
-    for (size_t i = begin; i < end; i++) {
-        long ns = (long)(1e6 * cost(i));
-        if (ns) nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
-    }
-}
-
-static void uneven_for(heist_ctx c, size_t begin, size_t end, void *arg)
-{
+    knot *k = arg;
     (void)c;
-    sleep_for(*(cost_fn **)arg, begin, end);
+    bool here = begin <= k->stuck && k->stuck < end;
+    while (here && !heist_load_acquire(&k->untied))
+        hi_thread_yield();
+    if (begin <= k->far && k->far < end) heist_store_release(&k->untied, 1);
 }
 
-static int uneven_try(heist_ctx c, size_t begin, size_t end, void *arg)
+static int knotted_try(heist_ctx c, size_t begin, size_t end, void *arg)
 {
-    uneven_for(c, begin, end, arg);
+    knotted_for(c, begin, end, arg);
     return 0;
 }
 
-static void uneven_tile(heist_ctx c, heist_tile t, void *arg)
+static void knotted_tile(heist_ctx c, heist_tile t, void *arg)
 {
     for (size_t row = t.row; row < t.row_end; row++)
-        uneven_for(c, row * 16 + t.column, row * 16 + t.column_end, arg);
+        knotted_for(c, row * 64 + t.column, row * 64 + t.column_end, arg);
 }
 
-static void for_root(heist_ctx c, void *arg)
+static void knots(heist_ctx c, void *arg)
 {
-    heist_for(c, 0, UNEVEN, uneven_for, arg);
-}
-
-static void try_root(heist_ctx c, void *arg)
-{
-    CHECK_EQ(heist_try_for(c, 0, UNEVEN, uneven_try, arg), 0);
-}
-
-static void plane_root(heist_ctx c, void *arg)
-{
-    heist_for_2d(c, UNEVEN / 16, 16, 0, 0, uneven_tile, arg);
-}
-
-static void fine_root(heist_ctx c, void *arg)
-{
-    heist_for_grain(c, 0, UNEVEN, 1, uneven_for, arg);
-}
-
-static double run_time(heist_runtime *rt, heist_root_fn *root, cost_fn *cost)
-{
-    heist_time start = heist_now();
-    CHECK_EQ(heist_run(rt, root, &cost), 0);
-    return (double)(heist_now() - start);
-}
-
-/* How much longer than with a task per iteration; the best times of a few, for
- * others use the machine as well. */
-static double excess(heist_runtime *rt, heist_root_fn *root, cost_fn *cost,
-                     double allowed)
-{
-    double ours = INFINITY, fine = INFINITY;
-    for (int i = 0; i < 8 && (i == 0 || ours > allowed * fine); i++) {
-        fine = fmin(fine, run_time(rt, fine_root, cost));
-        ours = fmin(ours, run_time(rt, root, cost));
-    }
-    return ours / fine;
-}
-
-static void check_shares(unsigned workers, double allowed)
-{
-    static cost_fn *const costs[] = {late, rising, falling, early, one_huge};
-    static heist_root_fn *const roots[] = {for_root, try_root, plane_root};
-    heist_runtime *rt = NULL;
-    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = workers}), 0);
-    for (size_t i = 0; i < 5; i++)
-        for (size_t k = 0; k < 3; k++) {
-            double e = excess(rt, roots[k], costs[i], allowed);
-            if (e > allowed)
-                fprintf(stderr, "cost %zu, loop %zu: %.2f\n", i, k, e);
-            CHECK(e <= allowed);
+    (void)arg;
+    static const size_t stuck[] = {0, KNOTTED / 8, KNOTTED / 2};
+    for (size_t i = 0; i < sizeof stuck / sizeof *stuck; i++) {
+        for (int loop = 0; loop < 3; loop++) {
+            knot k = {.stuck = stuck[i], .far = KNOTTED - 1};
+            heist_init(&k.untied, 0);
+            if (loop == 0) heist_for(c, 0, KNOTTED, knotted_for, &k);
+            if (loop == 1)
+                CHECK_EQ(heist_try_for(c, 0, KNOTTED, knotted_try, &k), 0);
+            if (loop == 2) heist_for_2d(c, 64, 64, 0, 0, knotted_tile, &k);
+            CHECK(heist_load_relaxed(&k.untied));
         }
-    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    }
 }
 
-TEST(two_workers_share_uneven_loops)
+TEST(an_iteration_that_takes_long_holds_up_no_more_than_its_piece)
 {
-    check_shares(2, 1.5);
-}
-
-TEST(eight_workers_share_uneven_loops)
-{
-    check_shares(8, 4);
+    if (!hi_barrier_init()) return; /* nobody could take what is behind it */
+    static const unsigned workers[] = {2, 3, 8};
+    for (size_t i = 0; i < 3; i++) {
+        heist_runtime *rt = NULL;
+        CHECK_EQ(heist_start(&rt, &(heist_config){.workers = workers[i]}), 0);
+        for (int round = 0; round < 10; round++)
+            CHECK_EQ(heist_run(rt, knots, NULL), 0);
+        CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    }
 }
