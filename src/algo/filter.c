@@ -27,8 +27,12 @@ enum {
     TURN_BYTES = 64 << 10
 };
 
-typedef struct filter {
+typedef struct filter filter;
+
+struct filter {
     hi_chain chain; /* first: found by it */
+    /* Puts what is kept of a block to `to`; returns how many. */
+    size_t (*keep)(const filter *f, void *to, size_t begin, size_t end);
     void *out;
     const void *in;
     size_t n, size;
@@ -36,7 +40,7 @@ typedef struct filter {
     heist_test_fn *test;
     heist_equal_fn *equal;
     void *arg;
-} filter;
+};
 
 static void add(hi_chain *h, void *before, const void *sum)
 {
@@ -67,30 +71,35 @@ static size_t run(heist_ctx c, filter *f)
     return kept;
 }
 
-/* --- by blocks ----------------------------------------------------------------- */
-
-static void pack_pass(hi_chain *h, size_t begin, size_t end, void *before,
+/* What is kept of a block goes to its place, or to a room of its own. */
+static void keep_pass(hi_chain *h, size_t begin, size_t end, void *before,
                       void *spare)
 {
     const filter *f = (const filter *)h;
     size_t *kept = before;
     (void)spare;
-    *kept += f->pack(hi_at(f->out, *kept, f->size),
-                     hi_in(f->in, begin, f->size), end - begin, f->arg);
+    *kept += f->keep(f, hi_at(f->out, *kept, f->size), begin, end);
 }
 
-static void pack_sum(hi_chain *h, size_t begin, size_t end, void *sum,
+static void keep_sum(hi_chain *h, size_t begin, size_t end, void *sum,
                      void *room)
 {
     const filter *f = (const filter *)h;
-    *(size_t *)sum =
-        f->pack(room, hi_in(f->in, begin, f->size), end - begin, f->arg);
+    *(size_t *)sum = f->keep(f, room, begin, end);
+}
+
+/* --- by blocks ----------------------------------------------------------------- */
+
+static size_t packed(const filter *f, void *to, size_t begin, size_t end)
+{
+    return f->pack(to, hi_in(f->in, begin, f->size), end - begin, f->arg);
 }
 
 ptrdiff_t heist_filter_in(heist_ctx c, void *out, const void *in, size_t n,
                           size_t size, heist_pack_fn *pack, void *arg)
 {
-    filter f = {.chain = {.pass = pack_pass, .sum = pack_sum},
+    filter f = {.chain = {.pass = keep_pass, .sum = keep_sum},
+                .keep = packed,
                 .out = out,
                 .in = in,
                 .n = n,
@@ -122,25 +131,11 @@ static size_t tested(const filter *f, void *out, size_t begin, size_t end)
     return HI_BY_SIZE(f->size, pack_tested, f, out, begin, end);
 }
 
-static void test_pass(hi_chain *h, size_t begin, size_t end, void *before,
-                      void *spare)
-{
-    const filter *f = (const filter *)h;
-    size_t *kept = before;
-    (void)spare;
-    *kept += tested(f, hi_at(f->out, *kept, f->size), begin, end);
-}
-
-static void test_sum(hi_chain *h, size_t begin, size_t end, void *sum,
-                     void *room)
-{
-    *(size_t *)sum = tested((const filter *)h, room, begin, end);
-}
-
 ptrdiff_t heist_filter(heist_ctx c, void *out, const void *in, size_t n,
                        size_t size, heist_test_fn *test, void *arg)
 {
-    filter f = {.chain = {.pass = test_pass, .sum = test_sum},
+    filter f = {.chain = {.pass = keep_pass, .sum = keep_sum},
+                .keep = tested,
                 .out = out,
                 .in = in,
                 .n = n,
@@ -172,25 +167,11 @@ static size_t uniques(const filter *f, void *out, size_t begin, size_t end)
     return HI_BY_SIZE(f->size, pack_unique, f, out, begin, end);
 }
 
-static void unique_pass(hi_chain *h, size_t begin, size_t end, void *before,
-                        void *spare)
-{
-    const filter *f = (const filter *)h;
-    size_t *kept = before;
-    (void)spare;
-    *kept += uniques(f, hi_at(f->out, *kept, f->size), begin, end);
-}
-
-static void unique_sum(hi_chain *h, size_t begin, size_t end, void *sum,
-                       void *room)
-{
-    *(size_t *)sum = uniques((const filter *)h, room, begin, end);
-}
-
 ptrdiff_t heist_unique(heist_ctx c, void *out, const void *in, size_t n,
                        size_t size, heist_equal_fn *equal, void *arg)
 {
-    filter f = {.chain = {.pass = unique_pass, .sum = unique_sum},
+    filter f = {.chain = {.pass = keep_pass, .sum = keep_sum},
+                .keep = uniques,
                 .out = out,
                 .in = in,
                 .n = n,

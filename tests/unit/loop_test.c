@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "inputs.h"
 #include "platform/platform.h"
+#include "race.h"
 
 #include <errno.h>
-#include <time.h>
 
 enum {
     MOST = 300000
@@ -184,27 +184,6 @@ TEST(the_error_of_the_lowest_index_wins_and_all_before_it_has_run)
  * Two failures, EARLY and all from LATE on.  The first waits until the second is
  * over, or under way and waiting for the first in turn.
  */
-enum {
-    WAITS = 3, /* in the same piece as EARLY, or the one before */
-    EARLY = 7,
-    LATE = 40,
-    RACE = 64
-};
-
-typedef HEIST_ATOMIC(int) flag;
-
-typedef struct race {
-    bool late_first;
-    flag early, late;
-} race;
-
-static void await(flag *happened)
-{
-    for (int ms = 0; ms < 200 && !heist_load_relaxed(happened); ms++)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
 static int race_body(heist_ctx c, size_t begin, size_t end, void *arg)
 {
     (void)c;

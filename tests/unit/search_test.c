@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "inputs.h"
-
-#include <time.h>
+#include "race.h"
 
 typedef struct hits {
     uint64_t *a; /* 1: a hit */
@@ -179,27 +178,6 @@ TEST(a_search_among_2_to_the_64_ends_soon_after_the_hit)
  * waits until the second is found, or nearly so and waiting for the first in
  * turn.
  */
-enum {
-    WAITS = 3, /* in the same piece as EARLY, or the one before */
-    EARLY = 7,
-    LATE = 40,
-    RACE = 64
-};
-
-typedef HEIST_ATOMIC(int) flag;
-
-typedef struct race {
-    bool late_first;
-    flag early, late;
-} race;
-
-static void await(flag *happened)
-{
-    for (int ms = 0; ms < 200 && !heist_load_relaxed(happened); ms++)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
 static size_t race_up(heist_ctx c, size_t begin, size_t end, void *arg)
 {
     (void)c;
