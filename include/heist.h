@@ -8,6 +8,8 @@
 #include <heist/algo.h>
 #include <heist/base.h>
 #include <heist/fork.h>
+#include <heist/graph.h>
+#include <heist/pipeline.h>
 #include <heist/runtime.h>
 
 #endif

@@ -31,6 +31,8 @@
 #define heist_store_release(p, v) \
     __atomic_store_n(&(p)->heist_cell, (v), __ATOMIC_RELEASE)
 
+#define heist_swap_relaxed(p, v) \
+    __atomic_exchange_n(&(p)->heist_cell, (v), __ATOMIC_RELAXED)
 #define heist_swap_acq_rel(p, v) \
     __atomic_exchange_n(&(p)->heist_cell, (v), __ATOMIC_ACQ_REL)
 #define heist_swap_acquire(p, v) \

@@ -32,20 +32,45 @@ enum {
     HI_FRAME_LETTER = 63
 };
 
-/* In a deque, a frame is told from a task by its low bit. */
+/* In a deque, frames and jobs are told from tasks by a low bit. */
+enum {
+    HI_TICKET_FRAME = 1,
+    HI_TICKET_JOB = 2
+};
+
 static inline uintptr_t hi_frame_ticket(heist_frame *f)
 {
-    return (uintptr_t)f | 1;
+    return (uintptr_t)f | HI_TICKET_FRAME;
+}
+
+static inline uintptr_t hi_job_ticket(const hi_job *job)
+{
+    return (uintptr_t)job | HI_TICKET_JOB;
 }
 
 static inline bool hi_ticket_is_frame(uintptr_t item)
 {
-    return item & 1;
+    return item & HI_TICKET_FRAME;
+}
+
+static inline bool hi_ticket_is_job(uintptr_t item)
+{
+    return item & HI_TICKET_JOB;
+}
+
+static inline bool hi_ticket_is_task(uintptr_t item)
+{
+    return !(item & (HI_TICKET_FRAME | HI_TICKET_JOB));
 }
 
 static inline heist_frame *hi_ticket_frame(uintptr_t item)
 {
-    return (heist_frame *)(item & ~(uintptr_t)1);
+    return (heist_frame *)(item & ~(uintptr_t)HI_TICKET_FRAME);
+}
+
+static inline hi_job *hi_ticket_job(uintptr_t item)
+{
+    return (hi_job *)(item & ~(uintptr_t)HI_TICKET_JOB);
 }
 
 /* Owner, under the strand's lock.  Makes the oldest private frame visible.

@@ -37,6 +37,7 @@
 enum {
     WORKERS_MAX = 4096,
     SETTLE_SPINS = 400,
+    ANSWER_SPINS = 32, /* about a microsecond */
     ATTEMPTS_MAX = 4096,
     STACK_MAX = HI_STRAND_SPAN / 2 - (64 << 10),
     WORKER_STACK = 256 << 10 /* of the thread; tasks run on strands */
@@ -250,6 +251,7 @@ int heist_start(heist_runtime **out, const heist_config *config)
     rt->workers = c.workers;
     rt->spin = spin_of(c.idle);
     rt->settle_spins = SETTLE_SPINS;
+    rt->answer_spins = ANSWER_SPINS;
     heist_init(&rt->rescue, hi_barrier_init());
     heist_init(&rt->generation, generation());
     rc = pool_create(rt);

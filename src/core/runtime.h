@@ -42,6 +42,7 @@ struct heist_runtime {
     heist_config config HEIST_ALIGNED(HEIST_LINE);
     int64_t spin;     /* how long a search lasts */
     int settle_spins; /* looks at a thief before the strand is put aside */
+    int answer_spins; /* looks at a strand that was called, before a rescue */
     hi_worker *pool;
     hi_worker *parents; /* the pool before a fork(): abandoned, not lost */
     HEIST_ATOMIC(hi_worker *) *victims;
@@ -97,6 +98,14 @@ static inline void hi_visit_end(heist_runtime *rt)
     if (HEIST_UNLIKELY(!hi_runtime_is(rt, HI_RUNNING)))
         hi_runtime_maybe_quiet(rt);
     heist_sub_release(&rt->visitors, leaving); /* S5: gone. */
+}
+
+/* Somebody sleeps and nobody searches: a wake-up could help. */
+static inline bool hi_sleep_could_help(heist_runtime *rt)
+{
+    /* relaxed: hint */
+    return heist_load_relaxed(&rt->sleep.awake) < rt->workers &&
+           heist_load_relaxed(&rt->sleep.searching) == 0; /* relaxed: hint */
 }
 
 /* A guest stops working. */

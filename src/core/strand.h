@@ -129,6 +129,23 @@ static inline void hi_strand_look_first(hi_strand *s)
     heist_store_relaxed(&s->hot.limit, hi_strand_base(s)); /* relaxed: hint */
 }
 
+/*
+ * Owner, with f open: has a thief called since the last answer?  And the answer:
+ * what there is, is not worth sharing now.
+ */
+static inline bool hi_strand_is_called(const hi_strand *s, const heist_frame *f)
+{
+    return f >= heist_load_relaxed(&s->hot.limit); /* relaxed: hint */
+}
+
+static inline void hi_strand_answer(hi_strand *s, heist_frame *f)
+{
+    heist_frame *limit = f + s->step, *last = s->committed - 2;
+    /* relaxed: hint */
+    heist_store_relaxed(&s->hot.limit, limit < last ? limit : last);
+    heist_store_relaxed(&s->hungry, 0); /* relaxed: hint */
+}
+
 /* Is it as hi_strand_reset leaves it for a region, but for the joins skipped? */
 static inline bool hi_strand_is_fresh(const hi_strand *s)
 {

@@ -68,26 +68,24 @@ static void scope_failed(heist_scope *s, uint64_t order, int rc)
         ;
 }
 
-static void task_call(hi_task *t, heist_ctx c)
+static void task_call(const hi_task *t, heist_ctx c)
 {
     if (t->scope && heist_scope_is_cancelled(t->scope)) return;
     int rc = t->fn(c, t->arg);
     if (t->scope && rc < 0) scope_failed(t->scope, t->order, rc);
 }
 
-static void task_done(hi_worker *w, hi_task *t)
-{
-    hi_count(&w->stats.executed, 1);
-    heist_latch *done = t->scope ? &t->scope->latch : t->done;
-    task_free(w, w->rt, t);
-    if (done) heist_latch_arrive(done);
-}
-
+/* Borrowed memory may be gone when the function has returned, so it is not
+ * looked at after that. */
 void hi_task_run(hi_worker *w, hi_task *t, heist_frame *cursor)
 {
     heist_ctx c = {&hi_strand_of(cursor)->hot, cursor};
-    task_call(t, c);
-    task_done(w, t);
+    const hi_task mine = *t;
+    task_free(w, w->rt, t);
+    task_call(&mine, c);
+    hi_count(&w->stats.executed, 1);
+    heist_latch *done = mine.scope ? &mine.scope->latch : mine.done;
+    if (done) heist_latch_arrive(done);
 }
 
 static void nested(heist_ctx c, void *arg)
@@ -144,6 +142,11 @@ static int submit(heist_runtime *rt, hi_worker *w, hi_task *t,
     int rc = hi_deque_push(&w->deque, (uintptr_t)t);
     if (rc == 0) hi_sleep_post(rt);
     return rc;
+}
+
+int hi_task_submit(heist_runtime *rt, hi_task *t, heist_time deadline)
+{
+    return submit(rt, hi_worker_self(), t, deadline);
 }
 
 int heist_spawn(heist_runtime *rt, heist_task_fn *fn, void *arg,

@@ -21,6 +21,9 @@ struct hi_task {
 /* Runs it with that cursor, tells who waits, gives its memory back. */
 void hi_task_run(hi_worker *w, hi_task *t, heist_frame *cursor);
 
+/* Gives rt a task that is not freed, as heist_spawn does. */
+int hi_task_submit(heist_runtime *rt, hi_task *t, heist_time deadline);
+
 /* Gives the cached tasks of w back. */
 void hi_task_free_cached(hi_worker *w);
 

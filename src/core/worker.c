@@ -14,6 +14,7 @@
 #include "core/worker.h"
 
 #include "core/frame.h"
+#include "core/job.h"
 #include "core/runtime.h"
 #include "core/task.h"
 #include "queue/memory.h"
@@ -31,6 +32,7 @@ typedef enum work_kind {
     WORK_NONE,
     WORK_TASK,
     WORK_FRAME,
+    WORK_JOB,
     WORK_STRAND,
     WORK_END
 } work_kind;
@@ -115,7 +117,8 @@ static void expire(hi_worker *w)
 
 static work from_item(uintptr_t item, heist_frame *cursor)
 {
-    if (!hi_ticket_is_frame(item)) return (work){WORK_TASK, (void *)item};
+    if (hi_ticket_is_task(item)) return (work){WORK_TASK, (void *)item};
+    if (hi_ticket_is_job(item)) return (work){WORK_JOB, hi_ticket_job(item)};
     heist_frame *f = hi_ticket_frame(item);
     if (hi_frame_take(f, cursor)) return (work){WORK_FRAME, f};
     return (work){WORK_NONE, NULL}; /* its owner has taken it back */
@@ -195,7 +198,7 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor)
         uint32_t at = (w->index + 1 + (start + i) % (n - 1)) % n;
         hi_worker *victim = hi_victim(rt, at);
         uintptr_t item = hi_deque_oldest(&victim->deque);
-        if (crowded && (!item || hi_ticket_is_frame(item))) continue;
+        if (crowded && (!item || !hi_ticket_is_task(item))) continue;
         if (w->guest && item && !hi_ticket_is_frame(item)) continue;
         hi_steal got = hi_deque_steal(&victim->deque, &item);
         if (got == HI_STEAL_TAKEN) {
@@ -221,6 +224,44 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor)
     return p;
 }
 
+hi_job *hi_job_pop(hi_worker *w)
+{
+    if (!hi_ticket_is_job(hi_deque_newest(&w->deque))) return NULL;
+    uintptr_t item = hi_deque_pop(&w->deque);
+    return item ? hi_ticket_job(item) : NULL;
+}
+
+hi_job *hi_job_steal(hi_worker *w, const hi_job *low, const hi_job *high)
+{
+    heist_runtime *rt = w->rt;
+    uint32_t n = hi_victim_count(rt);
+    uint32_t start = n > 1 ? hi_random_below(&w->random, n - 1) : 0;
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        uint32_t at = (w->index + 1 + (start + i) % (n - 1)) % n;
+        uintptr_t item;
+        if (hi_deque_steal_range(&hi_victim(rt, at)->deque, hi_job_ticket(low),
+                                 hi_job_ticket(high), &item) != HI_STEAL_TAKEN)
+            continue;
+        hi_count(&w->stats.stolen, 1);
+        return hi_ticket_job(item);
+    }
+    return NULL;
+}
+
+/*
+ * Calls for work and waits a moment: whose strand answers is not in a long leaf,
+ * and shares what is worth it.
+ */
+static bool answers(heist_runtime *rt, hi_strand *s)
+{
+    hi_strand_call(s);
+    for (int i = 0; i < rt->answer_spins; i++) {
+        if (!heist_load_relaxed(&s->hungry)) return true; /* relaxed: hint */
+        hi_cpu_relax();
+    }
+    return false;
+}
+
 /* Takes a frame from behind somebody's long leaf. */
 static work rescue_pass(hi_worker *w, heist_frame *cursor)
 {
@@ -233,7 +274,9 @@ static work rescue_pass(hi_worker *w, heist_frame *cursor)
         hi_worker *victim = hi_victim(rt, i);
         hi_strand *s = hi_worker_shown(victim);
         while (victim != w && s) {
-            heist_frame *f = hi_frame_rescue(s, cursor);
+            heist_frame *f = NULL;
+            if (hi_strand_has_private(s) && !answers(rt, s))
+                f = hi_frame_rescue(s, cursor);
             s = heist_load_relaxed(&s->outer); /* relaxed: hint */
             if (!f) continue;
             hi_count(&w->stats.rescued, 1);
@@ -259,7 +302,7 @@ bool hi_worker_visible_work(heist_runtime *rt)
     for (uint32_t i = 0; i < n; i++) {
         hi_worker *v = hi_victim(rt, i);
         uintptr_t item = hi_deque_oldest(&v->deque);
-        if (item && (frames || !hi_ticket_is_frame(item))) return true;
+        if (item && (frames || hi_ticket_is_task(item))) return true;
     }
     return false;
 }
@@ -380,6 +423,12 @@ static void step_aside(hi_worker *w, hi_strand *self, hi_strand *to)
     hi_worker_show(w, self);
 }
 
+static void run_job(hi_worker *w, hi_strand *s, hi_job *job)
+{
+    job->source->run((heist_ctx){&s->hot, s->base}, job);
+    hi_count(&w->stats.executed, 1);
+}
+
 static void loop(void *strand)
 {
     hi_strand *s = strand;
@@ -397,6 +446,11 @@ static void loop(void *strand)
             hi_strand_reset(s, false);
             if (w->rt->config.exposure == HEIST_EAGER) hi_strand_look_first(s);
             hi_frame_run(w, got.what, s->base);
+            break;
+        case WORK_JOB:
+            hi_strand_reset(s, true);
+            hi_strand_look_first(s);
+            run_job(w, s, got.what);
             break;
         case WORK_STRAND: step_aside(w, s, got.what); break;
         case WORK_END:

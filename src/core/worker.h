@@ -28,6 +28,7 @@ typedef struct hi_stats {
     hi_counter parked, woken, suspended, rescued, busy;
 } hi_stats;
 
+typedef struct hi_job hi_job;
 typedef struct hi_task hi_task;
 typedef struct hi_timer hi_timer;
 

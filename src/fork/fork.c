@@ -78,19 +78,11 @@ static bool expose(hi_worker *w, hi_strand *s, ptrdiff_t n)
     return any;
 }
 
-/* Somebody sleeps and nobody searches: a wake-up could help. */
-static bool sleepers(heist_runtime *rt)
-{
-    /* relaxed: hint */
-    return heist_load_relaxed(&rt->sleep.awake) < rt->workers &&
-           heist_load_relaxed(&rt->sleep.searching) == 0; /* relaxed: hint */
-}
-
 /* Is a wake-up worth its price now? */
 static bool time_to_wake(const hi_strand *s, heist_runtime *rt, int64_t now)
 {
     return now - s->started >= WAKE_AGE && now - s->woke >= s->patience &&
-           sleepers(rt);
+           hi_sleep_could_help(rt);
 }
 
 static void woken(hi_strand *s, int64_t now)
@@ -130,8 +122,8 @@ static bool look_quantum(hi_worker *w, hi_strand *s, heist_frame *top,
     s->boundary = now;
     /* relaxed: under-lock */
     bool eligible = heist_load_relaxed(&s->split) < s->mark;
-    bool wanted =
-        heist_load_relaxed(&s->hungry) || sleepers(rt); /* relaxed: hint */
+    bool wanted = heist_load_relaxed(&s->hungry) ||
+                  hi_sleep_could_help(rt); /* relaxed: hint */
     s->mark = top;
     heist_store_relaxed(&s->hungry, 0); /* relaxed: hint */
     return eligible && wanted && expose(w, s, 1);
@@ -154,7 +146,7 @@ static bool begin(hi_worker *w, hi_strand *s)
     if (!heist_load_relaxed(&rt->sleep.forked))    /* relaxed: hint */
         heist_store_relaxed(&rt->sleep.forked, 1); /* relaxed: hint */
     bool expected = w->guest && w->root == w->long_root;
-    return expected && sleepers(rt);
+    return expected && hi_sleep_could_help(rt);
 }
 
 /*

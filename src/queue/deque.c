@@ -182,7 +182,7 @@ uintptr_t hi_deque_pop(hi_deque *d)
     return item;
 }
 
-bool hi_deque_pop_if(hi_deque *d, uintptr_t item)
+uintptr_t hi_deque_newest(const hi_deque *d)
 {
     /* relaxed: own-field */
     int64_t bottom = heist_load_relaxed(&d->bottom);
@@ -191,9 +191,12 @@ bool hi_deque_pop_if(hi_deque *d, uintptr_t item)
     /* The slot keeps its word after a theft, so only a difference is proof;
      * items are not 0, which is what a slot never used holds. */
     /* relaxed: own-slot */
-    uintptr_t newest = heist_load_relaxed(slot_at(a, moved(bottom, -1)));
-    if (newest != item) return false;
-    return hi_deque_pop(d) != 0;
+    return heist_load_relaxed(slot_at(a, moved(bottom, -1)));
+}
+
+bool hi_deque_pop_if(hi_deque *d, uintptr_t item)
+{
+    return hi_deque_newest(d) == item && hi_deque_pop(d) != 0;
 }
 
 /* Takes the oldest item if it lies in low .. low + span, both included. */

@@ -39,6 +39,9 @@ uintptr_t hi_deque_pop(hi_deque *d);
 /* Owner.  Pops the newest item if it is this one and still there. */
 bool hi_deque_pop_if(hi_deque *d, uintptr_t item);
 
+/* Owner.  What hi_deque_pop will return, unless it is gone by then. */
+uintptr_t hi_deque_newest(const hi_deque *d);
+
 /* Any thread. */
 hi_steal hi_deque_steal(hi_deque *d, uintptr_t *item);
 

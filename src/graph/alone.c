@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * alone.c: one worker runs a flow, and others may take it out of its hands.
+ *
+ * While a flow is its owner's alone, its counters are plain numbers and what is
+ * ready is a plain list: a graph of tiny nodes costs a few nanoseconds each.  Now
+ * and then the owner looks at the clock; when the nodes have shown that they are
+ * worth sharing, and somebody could help, it shares the flow for good: what is
+ * ready goes to its deque, and every worker counts with atomic operations.
+ *
+ *                 owner: hi_alone_look
+ *        ALONE ---------------------------> SHARED
+ *          |      helper: take_over           ^
+ *          +----------------------------------+
+ *
+ * What is ready must not be stranded behind a node that takes long or waits.  So
+ * the owner leaves a frame open below its nodes, and whoever gets that frame (as
+ * frames are got: exposed by a node that forks or waits, or rescued from behind
+ * a long leaf) helps: it calls the owner, who answers at its next node; and if
+ * there is no answer it takes the list out of the owner's hands.
+ *
+ * Invariants
+ *   I1  not shared: only the owner touches counters and list, outside of nodes;
+ *       a helper does while the owner is in a node and it holds the lock.
+ *   I2  the frame is joined before the flow can end, so that a helper finds it
+ *       alive: the owner of a flow that is shared now joins it before its node is
+ *       done.
+ *
+ * Edges
+ *   E3  enter     release in_body   ->  take_over acquire in_body  list, counts
+ *   E4  leave     in_body; called   <>  take_over called; barrier; in_body
+ *   E5  look      release called    ->  help      acquire called   it goes on
+ */
+#include "graph/alone.h"
+
+enum {
+    SHARE_COST = 200,  /* ns per node from which sharing pays */
+    SHARE_AGE = 2000,  /* ns a flow runs before it is shared, */
+    WAKE_AGE = 20000,  /* ... and before it wakes anybody */
+    LOOK_SOON = 2000,  /* ns between looks: less is too often, */
+    LOOK_LATE = 10000, /* ... more is too seldom */
+    LOOK_MOST = 1024,  /* nodes between looks */
+    CALL_SPINS = 64    /* looks for an answer before taking over */
+};
+
+static uint32_t length_of(const hi_place *p)
+{
+    uint32_t n = 0;
+    for (; p; p = p->next)
+        n++;
+    return n;
+}
+
+/* Under the lock.  The list, which is nobody's any more. */
+static hi_place *open_up(hi_solo *solo)
+{
+    hi_place *list = solo->ready;
+    solo->ready = NULL;
+    heist_store_relaxed(&solo->shared, 1); /* relaxed: under-lock */
+    return list;
+}
+
+/* Helper: takes the list out of the hands of an owner that does not answer.
+ * False: the owner is not in a node, it will answer. */
+static bool take_over(heist_flow *root, hi_place **list)
+{
+    hi_solo *solo = &root->solo;
+    hi_lock_take(&root->lock);
+    /* relaxed: under-lock */
+    bool mine = !heist_load_relaxed(&solo->shared);
+    hi_barrier_all(); /* E4: we have called, now see where it is. */
+    /* E3: as it was when it went into the node. */
+    bool stuck = heist_load_acquire(&solo->in_body);
+    if (mine && stuck) *list = open_up(solo);
+    hi_lock_give(&root->lock);
+    return !mine || stuck;
+}
+
+/* The function of the open frame. */
+static void help(heist_ctx c, heist_frame *f)
+{
+    heist_flow *root = f->arg[0].p;
+    hi_worker *w = hi_worker_of(c);
+    hi_place *list = NULL, *kept = NULL;
+    heist_store_relaxed(&root->solo.called, 1); /* relaxed: before-E4 */
+    for (unsigned spins = 0;; spins++) {
+        /* E5: the owner has answered. */
+        if (!heist_load_acquire(&root->solo.called)) return;
+        if (spins >= CALL_SPINS && take_over(root, &list)) break;
+        hi_cpu_relax();
+    }
+    if (list) hi_ready_push(w, list, length_of(list), &kept);
+    if (kept) hi_flow_run(c, root, kept, false);
+}
+
+heist_ctx hi_alone_begin(heist_ctx c, heist_flow *root)
+{
+    heist_slot(c)->arg[0].p = root;
+    return heist_fork(c, help);
+}
+
+/* Opens it again without looking around: we just did. */
+static void reopen_frame(heist_ctx c, heist_flow *root)
+{
+    heist_slot(c)->arg[0].p = root;
+    heist_store_release(&c.frame->fn, help); /* F1: as heist_fork does. */
+}
+
+/* Is it worth it, and is there somebody?  cost: ns per node. */
+static bool worth_sharing(const hi_worker *w, const heist_flow *root,
+                          int64_t now, int64_t cost)
+{
+    heist_runtime *rt = w->rt;
+    int64_t age = now - root->solo.started;
+    if (cost < SHARE_COST || !root->solo.ready || !rt || w->orphan)
+        return false;
+    if (age >= WAKE_AGE && hi_sleep_could_help(rt)) return true;
+    /* relaxed: hint */
+    return age >= SHARE_AGE && heist_load_relaxed(&rt->sleep.searching) > 0;
+}
+
+/* Other work waits for a worker that would not come back for long. */
+static bool is_wanted(const hi_worker *w, const heist_flow *root, int64_t now)
+{
+    return root->async && (!hi_inbox_is_empty(&w->inbox) ||
+                           (w->timers && w->timers->deadline <= now) ||
+                           !hi_injector_is_empty(&w->rt->injector));
+}
+
+static int64_t pace(hi_solo *solo, int64_t now)
+{
+    int64_t since = now - solo->looked;
+    int64_t nodes = solo->every - solo->budget;
+    if (since < LOOK_SOON && solo->every < LOOK_MOST) solo->every *= 2;
+    if (since > LOOK_LATE && solo->every > 1) solo->every /= 2;
+    solo->budget = solo->every;
+    solo->looked = now;
+    return since / (nodes > 0 ? nodes : 1);
+}
+
+bool hi_alone_look(heist_ctx *c, heist_flow *root, bool must, hi_place **kept)
+{
+    hi_solo *solo = &root->solo;
+    hi_worker *w = hi_worker_of(*c);
+    heist_ctx below = {c->strand, c->frame - 1};
+    int64_t now = hi_clock();
+    int64_t cost = pace(solo, now);
+    hi_lock_take(&root->lock);
+    /* relaxed: under-lock */
+    bool called = heist_load_relaxed(&solo->called);
+    bool shared = heist_load_relaxed(&solo->shared); /* relaxed: under-lock */
+    hi_place *list = NULL;
+    if (!shared && (must || worth_sharing(w, root, now, cost) ||
+                    is_wanted(w, root, now))) {
+        list = open_up(solo);
+        shared = true;
+    }
+    heist_store_release(&solo->called, 0); /* E5: we have seen it. */
+    hi_lock_give(&root->lock);
+    hi_strand_answer(hi_strand_from(c->strand), below.frame);
+    if (list) hi_ready_push(w, list, length_of(list), kept);
+    if (!shared && !called) return true;
+    heist_join(below); /* whoever took it is done by now, or soon */
+    if (!shared) {
+        reopen_frame(below, root);
+        return true;
+    }
+    *c = below;
+    return false;
+}
+
+void hi_alone_end(heist_ctx c, heist_flow *root)
+{
+    hi_lock_take(&root->lock);
+    open_up(&root->solo); /* or a helper would wait for an answer */
+    root->solo.light = true;
+    hi_lock_give(&root->lock);
+    heist_join((heist_ctx){c.strand, c.frame - 1});
+}

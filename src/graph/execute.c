@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * execute.c: running the nodes of a flow, in its owner's hands (alone.c) or
+ * shared (ready.c).
+ *
+ * Invariants
+ *   I1  a flow's pending is the number of its places that are ready or running;
+ *       it counts them before anybody else can see them.  Zero ends the flow.
+ *   I2  a place is armed for its next turn when it starts: nobody arrives at it
+ *       between its being ready and then (join.c sees to that).
+ *
+ * Edges
+ *   E1  arrives   release left      ->  arrives   acquire left     outputs
+ *   E2  settle    acq_rel pending   ->  settle    acq_rel pending  all of it
+ */
+#include "graph/alone.h"
+
+#include <errno.h>
+
+enum {
+    TURNS = 64 /* nodes in a row before others get their turn */
+};
+
+/* What became of a node that was started. */
+typedef enum outcome {
+    RAN,     /* it is done */
+    SKIPPED, /* the flow was stopped */
+    WAITS,   /* for a limit */
+    NESTED   /* for a flow of its own */
+} outcome;
+
+/* --- counting ------------------------------------------------------------------------ */
+
+/* One of those that p waits for is done.  True: it was the last. */
+static inline bool arrives(hi_place *p, bool alone)
+{
+    if (alone) {
+        uint32_t left =
+            heist_load_relaxed(&p->left) - 1; /* relaxed: own-field */
+        heist_store_relaxed(&p->left, left);  /* relaxed: own-field */
+        return left == 0;
+    }
+    /* E1: what the node before p has done. */
+    if (heist_sub_release(&p->left, 1) != 1) return false;
+    (void)heist_load_acquire(&p->left); /* E1: what all before it have done. */
+    return true;
+}
+
+static inline void pending_add(heist_flow *f, uint64_t n, bool alone)
+{
+    if (alone) {
+        uint64_t now = heist_load_relaxed(&f->pending); /* relaxed: own-field */
+        heist_store_relaxed(&f->pending, now + n);      /* relaxed: own-field */
+    } else {
+        heist_add_relaxed(&f->pending, n); /* relaxed: counter */
+    }
+}
+
+/* True: that was the last one. */
+static inline bool pending_ends(heist_flow *f, bool alone)
+{
+    if (alone) {
+        uint64_t now =
+            heist_load_relaxed(&f->pending) - 1; /* relaxed: own-field */
+        heist_store_relaxed(&f->pending, now);   /* relaxed: own-field */
+        return now == 0;
+    }
+    return heist_sub_acq_rel(&f->pending, 1) == 1; /* E2: all that was done. */
+}
+
+/* With conditions a place could be made ready while it is: that would tie a
+ * knot into a list. */
+static void queue_once(heist_flow *f, hi_place *p, hi_batch *b)
+{
+    /* relaxed: hint (one of two gets it) */
+    if (heist_swap_relaxed(&p->queued, 1))
+        hi_flow_stop(f->root, -EALREADY, p);
+    else
+        hi_batch_add(b, p);
+}
+
+/* p is done: whom that makes ready.  Returns how many. */
+static inline uint32_t release(heist_flow *f, const hi_node *n, bool alone,
+                               hi_batch *b)
+{
+    uint32_t before = b->count;
+    const uint32_t *end = f->to + n[1].out;
+    for (const uint32_t *to = f->to + n->out; to < end; to++) {
+        hi_place *p = &f->places[*to];
+        if (!arrives(p, alone)) continue;
+        if (HEIST_LIKELY(!f->graph->weak))
+            hi_batch_add(b, p);
+        else
+            queue_once(f, p, b);
+    }
+    return b->count - before;
+}
+
+static void lap_ends(heist_flow *f, const hi_node *n, const hi_worker *w)
+{
+    const heist_flow *root = f->root;
+    if (f != root || !root->opts.profile) return;
+    hi_lap *lap = &root->opts.profile->laps[n - f->nodes];
+    int64_t now = hi_clock();
+    lap->total += now - lap->end; /* which is where it began */
+    lap->end = now;
+    lap->runs++;
+    lap->worker = w->guest ? UINT32_MAX : w->index;
+}
+
+static void lap_begins(heist_flow *f, const hi_node *n)
+{
+    const heist_flow *root = f->root;
+    if (f != root || !root->opts.profile) return;
+    hi_lap *lap = &root->opts.profile->laps[n - f->nodes];
+    lap->end = hi_clock();
+    if (!lap->runs) lap->start = lap->end;
+}
+
+/* A node other than the plainest is over. */
+static uint32_t release_special(heist_ctx c, heist_flow *f, const hi_node *n,
+                                bool alone, hi_batch *b)
+{
+    const hi_extra *e = hi_graph_extra(f->graph, n);
+    lap_ends(f, n, hi_worker_of(c));
+    if (e->limit_count) hi_limits_give(c, f, e);
+    if (hi_node_is_weak(n) || hi_flow_stopped(f->root)) return 0;
+    return release(f, n, alone, b);
+}
+
+/*
+ * One place of f is done and has released so many others.  If that ends the flow,
+ * the node that waited for it is done in turn.  True: the run is over.
+ */
+static bool settle(heist_ctx c, heist_flow *f, uint32_t released, bool alone,
+                   hi_batch *b)
+{
+    for (;;) {
+        if (released > 1) pending_add(f, released - 1, alone);
+        if (released || !pending_ends(f, alone)) return false;
+        heist_flow *root = f->root;
+        hi_place *outer = f->outer;
+        if (f != root) hi_flow_put(f, hi_flow_stopped(root));
+        /* E2: what was detached is done too. */
+        if (!outer) return heist_sub_acq_rel(&root->open, 1) == 1;
+        f = hi_flow_of(outer);
+        released = release_special(c, f, hi_node_of(f, outer), alone, b);
+    }
+}
+
+/* --- nodes that are more than a function ----------------------------------------------- */
+
+/* Starts a flow for the node at `outer`; NULL: for none.  0 or why not. */
+static int nest(heist_flow *f, heist_graph *g, void *context, hi_place *outer,
+                bool owned, hi_batch *b)
+{
+    heist_flow *root = f->root;
+    int rc = hi_graph_seal(g, NULL, 0);
+    heist_flow *inner = rc == 0 ? hi_flow_get(g) : NULL;
+    if (!inner) return rc < 0 ? rc : -ENOMEM;
+    inner->root = root;
+    inner->outer = outer;
+    inner->context = context;
+    inner->owns_graph = owned;
+    inner->level = (uint8_t)(outer ? hi_level_of(outer) : 0);
+    heist_store_relaxed(&inner->pending, g->sources); /* relaxed: init */
+    if (g->prioritized)
+        heist_store_relaxed(&root->ranked, 1); /* relaxed: hint */
+    for (uint32_t i = 0; i < g->sources; i++)
+        hi_batch_add(b, &inner->places[g->source_list[i]]);
+    return 0;
+}
+
+static bool is_empty(const heist_graph *g)
+{
+    return heist_graph_size(g) == 0;
+}
+
+/* The node has returned, and left a subflow.  False: it waits for it. */
+static bool start_subflow(heist_step *s, hi_batch *b)
+{
+    heist_flow *f = s->flow, *root = f->root;
+    heist_graph *g = s->subflow;
+    if (hi_flow_stopped(root) || is_empty(g)) {
+        heist_graph_destroy(g);
+        return true;
+    }
+    /* relaxed: counter (the flow itself is counted) */
+    if (s->detached) heist_add_relaxed(&root->open, 1);
+    int rc = nest(f, g, f->context, s->detached ? NULL : s->place, true, b);
+    if (rc == 0) return s->detached;
+    /* relaxed: counter (the flow itself is counted) */
+    if (s->detached) heist_sub_relaxed(&root->open, 1);
+    hi_flow_stop(root, rc, s->place);
+    heist_graph_destroy(g);
+    return true;
+}
+
+/* Waits before the next attempt, unless the flow is stopped. */
+static bool wait_for_attempt(heist_flow *root, const heist_retry *r,
+                             unsigned attempt)
+{
+    heist_time delay = r->delay;
+    for (unsigned i = 1; i < attempt && r->factor > 1; i++) {
+        if (r->longest && delay >= r->longest) break;
+        if (__builtin_mul_overflow(delay, (heist_time)r->factor, &delay))
+            delay = HEIST_FOREVER;
+    }
+    if (r->longest && delay > r->longest) delay = r->longest;
+    heist_time until = heist_after(delay);
+    if (until > root->opts.deadline) until = root->opts.deadline;
+    if (delay > 0 && heist_latch_wait(&root->halted, until) == 0) return false;
+    return !hi_flow_stopped_now(root);
+}
+
+static void forget(heist_step *s)
+{
+    while (s->picked.count) {
+        hi_place *p = hi_batch_take(&s->picked);
+        heist_store_relaxed(&p->queued, 0); /* relaxed: own-field */
+    }
+    heist_graph_destroy(s->subflow);
+    s->subflow = NULL;
+    s->detached = false;
+}
+
+static int call(heist_ctx c, heist_step *s, const hi_node *n)
+{
+    if (!n->fn) return 0;
+    int rc = n->fn(c, s, n->arg);
+    const heist_retry *r = &hi_graph_extra(s->flow->graph, n)->retry;
+    while (rc < 0 && s->attempt + 1 < r->attempts) {
+        forget(s);
+        s->attempt++;
+        if (!wait_for_attempt(s->flow->root, r, s->attempt)) break;
+        rc = n->fn(c, s, n->arg);
+    }
+    return rc;
+}
+
+/* Before the function of a node of any kind, and the function.  *rc is what it
+ * returned. */
+static outcome start(heist_ctx c, heist_step *s, const hi_node *n, int *rc)
+{
+    heist_flow *f = s->flow;
+    const hi_extra *e = hi_graph_extra(f->graph, n);
+    if (hi_flow_stopped_now(f->root)) return SKIPPED;
+    if (e->limit_count && !hi_limits_take(f, s->place, e)) return WAITS;
+    if (e->limit_count && hi_flow_stopped(f->root)) return SKIPPED;
+    lap_begins(f, n);
+    if (n->kind == HI_NODE_MODULE) return NESTED;
+    *rc = call(c, s, n);
+    return RAN;
+}
+
+/* A condition has chosen, or a choice. */
+static uint32_t follow(heist_flow *f, heist_step *s, const hi_node *n, int rc,
+                       hi_batch *b)
+{
+    uint32_t before = b->count;
+    if (n->kind == HI_NODE_CHOICE) {
+        while (s->picked.count)
+            hi_batch_add(b, hi_batch_take(&s->picked));
+    } else if ((uint32_t)rc < n[1].out - n->out) {
+        queue_once(f, &f->places[f->to[n->out + (uint32_t)rc]], b);
+    }
+    return b->count - before;
+}
+
+/* A node that was not started is over. */
+static bool skip(heist_ctx c, heist_flow *f, const hi_node *n, bool alone,
+                 hi_batch *b)
+{
+    const hi_extra *e = hi_graph_extra(f->graph, n);
+    if (e->limit_count) hi_limits_give(c, f, e);
+    return settle(c, f, 0, alone, b);
+}
+
+/* After the function of a node of any kind.  True: the run is over. */
+static bool finish(heist_ctx c, heist_step *s, const hi_node *n, outcome got,
+                   int rc, bool alone, hi_batch *b)
+{
+    heist_flow *f = s->flow;
+    uint32_t released = 0;
+    if (got == WAITS) return false;
+    if (got == SKIPPED) return skip(c, f, n, alone, b);
+    if (got == NESTED) {
+        heist_graph *module = hi_graph_extra(f->graph, n)->module;
+        void *context = n->arg ? n->arg : f->context;
+        if (!is_empty(module)) {
+            rc = nest(f, module, context, s->place, false, b);
+            if (rc == 0) return false;
+        }
+    }
+    if (rc < 0) {
+        hi_flow_stop(f->root, rc, s->place);
+        forget(s);
+    }
+    if (s->subflow && !start_subflow(s, b)) return false;
+    if (rc >= 0 && hi_node_is_weak(n)) released = follow(f, s, n, rc, b);
+    released += release_special(c, f, n, alone, b);
+    return settle(c, f, released, alone, b);
+}
+
+/* Limits and priorities are for flows that are shared; a subflow may bring them
+ * along. */
+static bool must_share(const heist_flow *root, const heist_flow *f,
+                       const hi_node *n)
+{
+    if (hi_graph_extra(f->graph, n)->limit_count) return true;
+    return heist_load_relaxed(&root->ranked); /* relaxed: hint */
+}
+
+/* --- the loop ------------------------------------------------------------- */
+
+/* p is about to run: what it waits for in its next turn. */
+static inline void arm(heist_flow *f, hi_place *p, const hi_node *n)
+{
+    heist_store_relaxed(&p->left, n->need); /* relaxed: after-E1 */
+    if (f->graph->weak)
+        heist_store_relaxed(&p->queued, 0); /* relaxed: after-E1 */
+}
+
+/* Others get their turn on this worker, if there is memory to put p aside. */
+static hi_place *make_way(hi_worker *w, hi_place *p)
+{
+    if (!p || !hi_job_push(w, &p->job)) return p;
+    hi_job_post(w);
+    return NULL;
+}
+
+void hi_flow_run(heist_ctx c, heist_flow *root, hi_place *p, bool alone)
+{
+    hi_worker *w = hi_worker_of(c);
+    hi_place *kept = NULL;
+    bool over = false;
+    if (alone) c = hi_alone_begin(c, root);
+    for (unsigned turn = 1; p; turn++) {
+        hi_batch ready = {NULL, NULL, 0};
+        heist_flow *f = hi_flow_of(p);
+        const hi_node *n = hi_node_of(f, p);
+        heist_step s = {.flow = f, .place = p};
+        outcome got = RAN;
+        int rc = 0;
+        if (!alone && p->next) hi_ready_push_rest(w, p, &kept);
+        arm(f, p, n);
+        /* relaxed: hint */
+        bool plain = !(heist_load_relaxed(&root->heed) | n->special);
+        if (alone && n->special && must_share(root, f, n))
+            alone = hi_alone_look(&c, root, true, &kept);
+        if (alone) hi_alone_enter(&root->solo);
+        if (HEIST_LIKELY(plain))
+            rc = n->fn(c, &s, n->arg);
+        else
+            got = start(c, &s, n, &rc);
+        if (alone) alone = hi_alone_leave(&c, root, &kept);
+        if (HEIST_LIKELY(plain && rc == 0 && !s.subflow))
+            over = settle(c, f, release(f, n, alone, &ready), alone, &ready);
+        else
+            over = finish(c, &s, n, got, rc, alone, &ready);
+        if (over) break;
+        p = alone ? hi_alone_next(&root->solo, &ready)
+                  : hi_ready_next(w, root, &ready, &kept);
+        if (turn % TURNS == 0 && !alone && !kept) p = make_way(w, p);
+    }
+    if (!over) return;
+    if (alone) hi_alone_end(c, root);
+    hi_flow_end(root);
+}
+
+/* A chain that a worker has found. */
+void hi_flow_run_job(heist_ctx c, hi_job *job)
+{
+    hi_place *p = heist_container(job, hi_place, job);
+    hi_flow_run(c, hi_flow_of(p)->root, p, false);
+}
+
+void hi_flow_offer(heist_ctx c, heist_flow *root, hi_batch *b)
+{
+    hi_place *kept = NULL;
+    hi_place *p = hi_ready_next(hi_worker_of(c), root, b, &kept);
+    if (kept) hi_ready_keep(&kept, p), p = kept;
+    hi_flow_run(c, root, p, false);
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * flow.c: the life of a flow, and those who wait for it.
+ *
+ *        hi_flow_get        begin_pass         hi_flow_end       hi_flow_put
+ *   free ----------> ready -----------> runs -------------> ended ---------> free
+ *                                       ^  |
+ *                                       +--+  another pass
+ */
+#include "graph/flow.h"
+
+#include "queue/memory.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+    FIRST_LOOK = 4,   /* nodes before the owner looks around */
+    LONG_RUN = 40000, /* ns from which a run profits from waking somebody */
+    HEAVY_NODE = 100  /* ns of the whole run per node, with helpers */
+};
+
+/* --- memory -------------------------------------------------------------------- */
+
+static void arm(heist_flow *f)
+{
+    for (uint32_t i = 0; i < f->graph->count; i++) {
+        hi_place *p = &f->places[i];
+        p->job.source = &f->source;
+        heist_init(&p->left, f->nodes[i].need);
+        heist_init(&p->queued, 0);
+    }
+}
+
+static heist_flow *create(heist_graph *g)
+{
+    size_t places = ((size_t)g->count + 1) * sizeof(hi_place);
+    size_t head = sizeof(heist_flow) + places;
+    head = (head + HI_OUTPUT_ALIGN - 1) & ~(size_t)(HI_OUTPUT_ALIGN - 1);
+    size_t bytes = head + g->output_units * HI_OUTPUT_ALIGN;
+    heist_flow *f = hi_alloc_raw(&g->allocator, bytes, HEIST_LINE);
+    if (!f) return NULL;
+    memset(f, 0, sizeof *f);
+    f->bytes = bytes;
+    f->source.run = hi_flow_run_job;
+    f->token.run = hi_flow_run_token;
+    f->graph = g;
+    f->nodes = g->nodes;
+    f->to = g->to;
+    f->places = (hi_place *)(void *)(f + 1);
+    f->outputs = (char *)f + head;
+    f->places[g->count].job.source = &f->token;
+    arm(f);
+    return f;
+}
+
+void hi_flow_free(heist_flow *f)
+{
+    hi_free(&f->graph->allocator, f, f->bytes);
+}
+
+heist_flow *hi_flow_get(heist_graph *g)
+{
+    hi_lock_take(&g->lock);
+    heist_flow *f = g->flows;
+    if (f) g->flows = f->next;
+    g->running++;
+    hi_lock_give(&g->lock);
+    if (!f) f = create(g);
+    if (f) {
+        memset(f->outputs, 0, g->output_units * HI_OUTPUT_ALIGN);
+        return f;
+    }
+    hi_lock_take(&g->lock);
+    g->running--;
+    hi_lock_give(&g->lock);
+    return NULL;
+}
+
+void hi_flow_put(heist_flow *f, bool stopped)
+{
+    heist_graph *g = f->graph;
+    bool last_use = f->owns_graph;
+    if (stopped || g->weak) arm(f);
+    hi_lock_take(&g->lock);
+    f->next = g->flows;
+    g->flows = f;
+    g->running--;
+    hi_lock_give(&g->lock);
+    if (last_use) heist_graph_destroy(g);
+}
+
+/* --- stopping -------------------------------------------------------------------- */
+
+static void describe(heist_flow *root, int code, const hi_place *place)
+{
+    heist_failure *why = root->opts.failure;
+    if (!why || !place) return;
+    const heist_flow *f = hi_flow_of(place);
+    *why = (heist_failure){.code = code, .pass = root->pass};
+    why->node.id = (uint32_t)(place - f->places);
+    const char *name = heist_graph_name(f->graph, why->node);
+    snprintf(why->name, sizeof why->name, "%s", name);
+}
+
+/* Under the lock of who is outside of it, if anybody is.  Returns the waits of
+ * it and of those inside of it before `left`. */
+static hi_wait *stop(heist_flow *root, int code, const hi_place *place,
+                     hi_wait *left)
+{
+    hi_lock_take(&root->lock);
+    bool first = root->code == 0 && !root->over;
+    if (first) {
+        root->code = code;
+        describe(root, code, place);
+        heist_or_relaxed(&root->heed, HI_STOPPED); /* relaxed: hint */
+        left = hi_limits_leave(root, left);
+        for (heist_flow *f = root->inner; f; f = f->next_inner)
+            left = stop(f, -ECANCELED, NULL, left);
+        heist_latch_arrive(&root->halted);
+    }
+    hi_lock_give(&root->lock);
+    return left;
+}
+
+void hi_flow_stop(heist_flow *root, int code, const hi_place *place)
+{
+    hi_limits_send_back(stop(root, code, place, NULL));
+}
+
+bool hi_flow_stopped_now(heist_flow *root)
+{
+    uint32_t heed = heist_load_relaxed(&root->heed); /* relaxed: hint */
+    if (heed & HI_STOPPED) return true;
+    if (!(heed & HI_TIMED) || hi_clock() < root->opts.deadline) return false;
+    hi_flow_stop(root, -ETIMEDOUT, NULL);
+    return true;
+}
+
+/* Tied to the run of a node that waits for f, which stops f when it is. */
+static void tie(heist_flow *f, heist_flow *within)
+{
+    f->within = within;
+    if (!within) return;
+    hi_lock_take(&within->lock);
+    f->next_inner = within->inner;
+    within->inner = f;
+    bool stopped = within->code != 0;
+    hi_lock_give(&within->lock);
+    if (stopped) hi_flow_stop(f, -ECANCELED, NULL);
+}
+
+static void untie(heist_flow *f)
+{
+    heist_flow *within = f->within;
+    if (!within) return;
+    hi_lock_take(&within->lock);
+    heist_flow **link = &within->inner;
+    while (*link != f)
+        link = &(*link)->next_inner;
+    *link = f->next_inner;
+    hi_lock_give(&within->lock);
+}
+
+void heist_flow_cancel(heist_flow *flow)
+{
+    hi_flow_stop(flow, -ECANCELED, NULL);
+}
+
+/* --- passes ------------------------------------------------------------------------- */
+
+/* Makes f the root of a run; -EBUSY: another one uses the profile. */
+static int prepare(heist_flow *f, const heist_flow_opts *opts, bool async,
+                   heist_flow *within)
+{
+    heist_profile *profile = opts->profile;
+    uint32_t unused = 0, heed = 0;
+    if (profile && profile->graph != f->graph) return -EINVAL;
+    /* relaxed: hint (only to refuse) */
+    if (profile && !heist_cas_relaxed(&profile->used, &unused, 1))
+        return -EBUSY;
+    if (opts->deadline != HEIST_FOREVER) heed |= HI_TIMED;
+    if (profile) heed |= HI_PROFILED;
+    heist_init(&f->heed, heed);
+    heist_init(&f->ranked, f->graph->prioritized);
+    f->opts = *opts;
+    f->root = f;
+    f->outer = NULL;
+    f->context = opts->context;
+    f->owns_graph = false;
+    f->level = 0;
+    f->pass = 0;
+    f->code = 0;
+    f->async = async;
+    f->picks = 0;
+    f->over = false;
+    f->inner = NULL;
+    f->waits = NULL;
+    heist_latch_init(&f->halted, 1);
+    heist_latch_init(&f->ended, 1);
+    tie(f, within);
+    return 0;
+}
+
+/* From here on nothing stops it any more. */
+static void unprepare(heist_flow *f)
+{
+    heist_profile *profile = f->opts.profile;
+    untie(f);
+    hi_lock_take(&f->lock);
+    f->over = true;
+    hi_lock_give(&f->lock);
+    if (profile) heist_store_relaxed(&profile->used, 0); /* relaxed: hint */
+}
+
+/* Is there a pass to do?  Passes over nothing are done here. */
+static bool is_due(heist_flow *f)
+{
+    for (;; f->pass++) {
+        if (hi_flow_stopped_now(f) || f->pass >= f->opts.times) return false;
+        if (f->opts.until && f->opts.until(f->opts.context)) return false;
+        if (f->graph->sources) return true;
+    }
+}
+
+static void begin_pass(heist_flow *f)
+{
+    const heist_profile *profile = f->opts.profile;
+    /* Branches that were not taken may have left arrivals behind. */
+    if (f->graph->weak && f->pass) arm(f);
+    heist_store_relaxed(&f->pending, f->graph->sources); /* relaxed: init */
+    heist_store_relaxed(&f->open, 1);                    /* relaxed: init */
+    if (profile)
+        memset(f->opts.profile->laps, 0, profile->count * sizeof(hi_lap));
+}
+
+static hi_batch sources(heist_flow *f)
+{
+    hi_batch b = {NULL, NULL, 0};
+    for (uint32_t i = 0; i < f->graph->sources; i++)
+        hi_batch_add(&b, &f->places[f->graph->source_list[i]]);
+    return b;
+}
+
+/* A run can be one worker's only where it could be taken out of its hands; and
+ * it is not worth the trouble if the last one was shared in the end. */
+static bool begins_alone(const heist_flow *f, const hi_worker *w)
+{
+    const heist_graph *g = f->graph;
+    if (g->prioritized || g->limited) return false;
+    if (!w->rt) return true;
+    if (w->rt->config.exposure == HEIST_EAGER) return false;
+    /* relaxed: hint */
+    return heist_load_relaxed(&w->rt->rescue) && !heist_load_relaxed(&g->heavy);
+}
+
+/* Runs a pass as far as one worker can. */
+static void take_part(heist_ctx c, heist_flow *f)
+{
+    hi_solo *solo = &f->solo;
+    hi_batch b = sources(f);
+    bool alone = begins_alone(f, hi_worker_of(c));
+    heist_init(&solo->shared, !alone);
+    heist_init(&solo->in_body, 0);
+    heist_init(&solo->called, 0);
+    solo->ready = NULL;
+    solo->light = false;
+    solo->every = solo->budget = FIRST_LOOK;
+    solo->started = solo->looked = hi_clock();
+    if (!alone) {
+        hi_flow_offer(c, f, &b);
+        return;
+    }
+    solo->ready = b.first->next;
+    b.first->next = NULL;
+    hi_flow_run(c, f, b.first, true);
+}
+
+static int task_of_flow(heist_ctx c, void *arg)
+{
+    take_part(c, arg);
+    return 0;
+}
+
+/* Remembers whether the next run is to be shared from the beginning. */
+static void remember(heist_flow *f)
+{
+    heist_graph *g = f->graph;
+    int64_t took = f->solo.light ? 0 : hi_clock() - f->solo.started;
+    bool heavy = took >= LONG_RUN && took / g->count >= HEAVY_NODE;
+    /* relaxed: hint */
+    if (heist_load_relaxed(&g->heavy) != heavy)
+        heist_store_relaxed(&g->heavy, heavy); /* relaxed: hint */
+}
+
+static void end_async(heist_flow *f)
+{
+    heist_latch *done = f->opts.done;
+    unprepare(f);
+    heist_latch_arrive(&f->ended); /* it may be closed from here on */
+    if (done) heist_latch_arrive(done);
+}
+
+void hi_flow_end(heist_flow *f)
+{
+    remember(f);
+    f->pass++;
+    if (!f->async) {
+        heist_latch_arrive(&f->ended);
+        return;
+    }
+    if (is_due(f)) {
+        begin_pass(f);
+        int rc = hi_task_submit(f->rt, &f->task, HEIST_FOREVER);
+        if (rc == 0) return;
+        hi_flow_stop(f, rc, NULL);
+    }
+    end_async(f);
+}
+
+/* --- taking part and waiting --------------------------------------------------------- */
+
+/* A job of f, as far as it can be had; those of others stay where they are. */
+static hi_job *find_job(heist_ctx c, heist_flow *f)
+{
+    hi_worker *w = hi_worker_of(c);
+    hi_job *job = hi_job_pop(w);
+    if (!job) {
+        const hi_place *end = &f->places[f->graph->count + 1];
+        return w->rt ? hi_job_steal(w, &f->places[0].job, &end->job) : NULL;
+    }
+    hi_place *p = heist_container(job, hi_place, job);
+    if (job->source == &f->token ||
+        (job->source->run == hi_flow_run_job && hi_flow_of(p)->root == f))
+        return job;
+    if (hi_job_push(w, job))
+        hi_job_post(w);
+    else
+        job->source->run(c, job); /* no memory to put it back */
+    return NULL;
+}
+
+static bool has_ended(heist_flow *f)
+{
+    return heist_latch_wait(&f->ended, HEIST_NOW) == 0;
+}
+
+/* The caller's part of a pass: takes part, helps, waits. */
+static void pass_region(heist_ctx c, void *arg)
+{
+    heist_flow *f = arg;
+    hi_worker *w = hi_worker_of(c);
+    f->rt = w->rt;
+    take_part(c, f);
+    int64_t until = 0;
+    while (!has_ended(f)) {
+        hi_job *job = find_job(c, f);
+        if (job) {
+            job->source->run(c, job);
+            until = 0;
+            continue;
+        }
+        int64_t now = hi_clock();
+        if (!until) until = now + (w->rt ? w->rt->spin : 0);
+        if (now >= until) break;
+        for (int i = 0; i < 8; i++)
+            hi_cpu_relax();
+    }
+    if (heist_latch_wait(&f->ended, f->opts.deadline) == 0) return;
+    hi_flow_stop(f, -ETIMEDOUT, NULL);
+    heist_latch_wait(&f->ended, HEIST_FOREVER);
+}
+
+static int run_passes(heist_flow *f)
+{
+    int rc = 0;
+    while (rc == 0 && is_due(f)) {
+        begin_pass(f);
+        heist_latch_init(&f->ended, 1);
+        rc = heist_run(f->opts.rt, pass_region, f);
+    }
+    return rc;
+}
+
+static int run_sync(heist_graph *g, const heist_flow_opts *opts,
+                    heist_flow *within)
+{
+    int rc = hi_graph_seal(g, NULL, 0);
+    if (rc < 0) return rc;
+    heist_flow *f = hi_flow_get(g);
+    if (!f) return -ENOMEM;
+    rc = prepare(f, opts, false, within);
+    if (rc == 0) {
+        rc = run_passes(f);
+        unprepare(f);
+        if (rc == 0) rc = f->code;
+    }
+    hi_flow_put(f, rc != 0);
+    if (opts->done) heist_latch_arrive(opts->done);
+    return rc;
+}
+
+static heist_flow_opts options(const heist_flow_opts *opts, heist_time deadline)
+{
+    heist_flow_opts o = {0};
+    if (opts) o = *opts;
+    if (o.times == 0) o.times = 1;
+    if (o.deadline == 0) o.deadline = HEIST_FOREVER;
+    if (deadline < o.deadline) o.deadline = deadline;
+    return o;
+}
+
+int heist_graph_run(heist_graph *g, const heist_flow_opts *opts,
+                    heist_time deadline)
+{
+    heist_flow_opts o = options(opts, deadline);
+    if (o.until && !opts->times) o.times = UINT64_MAX;
+    return run_sync(g, &o, NULL);
+}
+
+int heist_graph_run_n(heist_graph *g, uint64_t n, const heist_flow_opts *opts,
+                      heist_time deadline)
+{
+    heist_flow_opts o = options(opts, deadline);
+    o.times = n;
+    return run_sync(g, &o, NULL);
+}
+
+int heist_graph_run_until(heist_graph *g, bool (*until)(void *ctx),
+                          const heist_flow_opts *opts, heist_time deadline)
+{
+    heist_flow_opts o = options(opts, deadline);
+    o.times = UINT64_MAX;
+    o.until = until;
+    return run_sync(g, &o, NULL);
+}
+
+int hi_flow_run_inner(heist_flow *outer, heist_graph *g)
+{
+    heist_flow *root = outer->root;
+    heist_flow_opts o = {
+        .context = outer->context, .times = 1, .deadline = root->opts.deadline};
+    return run_sync(g, &o, root);
+}
+
+int heist_flow_start(heist_flow **out, heist_graph *g,
+                     const heist_flow_opts *opts, heist_time deadline)
+{
+    heist_flow_opts o = options(opts, HEIST_FOREVER);
+    if (o.until && !opts->times) o.times = UINT64_MAX;
+    int rc = hi_graph_seal(g, NULL, 0);
+    if (rc < 0) return rc;
+    heist_runtime *rt = hi_runtime_get(o.rt);
+    heist_flow *f = rt ? hi_flow_get(g) : NULL;
+    if (!f) return -ENOMEM;
+    rc = prepare(f, &o, true, NULL);
+    if (rc < 0) {
+        hi_flow_put(f, false);
+        return rc;
+    }
+    f->rt = rt;
+    f->task = (hi_task){.fn = task_of_flow, .arg = f, .borrowed = true};
+    *out = f;
+    if (is_due(f)) {
+        begin_pass(f);
+        rc = hi_task_submit(rt, &f->task, deadline);
+        if (rc == 0) return 0;
+        unprepare(f);
+        hi_flow_put(f, false);
+        return rc;
+    }
+    end_async(f);
+    return 0;
+}
+
+int heist_flow_wait(heist_flow *flow, heist_time deadline)
+{
+    heist_time end = flow->opts.deadline;
+    int rc = heist_latch_wait(&flow->ended, end < deadline ? end : deadline);
+    if (rc < 0 && end < deadline) {
+        hi_flow_stop(flow, -ETIMEDOUT, NULL);
+        rc = heist_latch_wait(&flow->ended, deadline);
+    }
+    return rc < 0 ? rc : flow->code;
+}
+
+int heist_flow_close(heist_flow *flow)
+{
+    int rc = heist_flow_wait(flow, HEIST_FOREVER);
+    hi_flow_put(flow, rc != 0);
+    return rc;
+}

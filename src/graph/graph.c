@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph.c: building a graph, and making it ready to run.
+ *
+ * Edges
+ *   N1  seal  release sealed  ->  seal  acquire sealed   the sorted graph
+ */
+#include "graph/graph.h"
+
+#include "graph/flow.h"
+#include "queue/memory.h"
+
+#include <errno.h>
+#include <string.h>
+
+const hi_extra hi_no_extra;
+
+enum {
+    FIRST_NODES = 16,
+    CHUNK_BYTES = 4096
+};
+
+struct hi_chunk {
+    hi_chunk *next;
+    size_t bytes, used; /* of what follows */
+    char memory[] HEIST_ALIGNED(HI_OUTPUT_ALIGN);
+};
+
+/* --- memory -------------------------------------------------------------------- */
+
+/* Room for one more, or for `more`, of what `*items` points to. */
+static bool reserve(heist_graph *g, void *items, uint32_t *capacity,
+                    uint32_t count, uint32_t more, size_t size)
+{
+    void **array = items;
+    if (*array && *capacity - count >= more) return true;
+    if (more > UINT32_MAX - 1 - count) return false;
+    uint64_t grown = 2 * (uint64_t)*capacity;
+    if (grown < FIRST_NODES) grown = FIRST_NODES;
+    if (grown < (uint64_t)count + more) grown = (uint64_t)count + more;
+    if (grown > UINT32_MAX) grown = UINT32_MAX;
+    void *new = hi_alloc_raw(&g->allocator, grown * size, HEIST_LINE);
+    if (!new) return false;
+    if (*array) memcpy(new, *array, count * size);
+    hi_free(&g->allocator, *array, *capacity * size);
+    *array = new;
+    *capacity = (uint32_t)grown;
+    return true;
+}
+
+int heist_graph_create(heist_graph **out, const heist_allocator *allocator)
+{
+    heist_graph *g = hi_alloc(allocator, sizeof *g, HEIST_LINE);
+    if (!g) return -ENOMEM;
+    if (allocator) g->allocator = *allocator;
+    g->name_bytes = 1;  /* 0 is no name, */
+    g->extra_count = 1; /* and no extra */
+    *out = g;
+    return 0;
+}
+
+static void free_sorted(heist_graph *g)
+{
+    const heist_allocator *a = &g->allocator;
+    hi_free(a, g->to, g->to_capacity * sizeof *g->to);
+    hi_free(a, g->source_list, g->source_capacity * sizeof *g->source_list);
+    g->to = g->source_list = NULL;
+    g->to_capacity = g->source_capacity = 0;
+}
+
+static void free_flows(heist_graph *g)
+{
+    while (g->flows) {
+        heist_flow *f = g->flows;
+        g->flows = f->next;
+        hi_flow_free(f);
+    }
+}
+
+static void free_extra(heist_graph *g, const hi_extra *e)
+{
+    hi_free(&g->allocator, e->limits, e->limit_count * sizeof *e->limits);
+}
+
+void heist_graph_destroy(heist_graph *g)
+{
+    if (!g) return;
+    hi_check(g->running == 0, "destroying a graph that has an open flow");
+    const heist_allocator a = g->allocator;
+    free_flows(g);
+    for (uint32_t i = 1; i < g->extra_count; i++)
+        free_extra(g, &g->extras[i]);
+    while (g->chunks) {
+        hi_chunk *c = g->chunks;
+        g->chunks = c->next;
+        hi_free(&a, c, sizeof *c + c->bytes);
+    }
+    hi_free(&a, g->nodes, g->capacity * sizeof *g->nodes);
+    free_sorted(g);
+    hi_free(&a, g->edges, g->edge_capacity * sizeof *g->edges);
+    hi_free(&a, g->names, g->name_capacity);
+    hi_free(&a, g->extras, g->extra_capacity * sizeof *g->extras);
+    hi_free(&a, g, sizeof *g);
+}
+
+void *heist_graph_alloc(heist_graph *g, size_t bytes)
+{
+    if (bytes > SIZE_MAX / 2) return NULL;
+    bytes = (bytes + HI_OUTPUT_ALIGN - 1) & ~(size_t)(HI_OUTPUT_ALIGN - 1);
+    if (bytes == 0) bytes = HI_OUTPUT_ALIGN;
+    hi_chunk *c = g->chunks;
+    if (!c || c->bytes - c->used < bytes) {
+        size_t room = bytes < CHUNK_BYTES ? CHUNK_BYTES : bytes;
+        c = hi_alloc(&g->allocator, sizeof *c + room, HI_OUTPUT_ALIGN);
+        if (!c) return NULL;
+        c->bytes = room;
+        c->next = g->chunks;
+        g->chunks = c;
+    }
+    void *p = c->memory + c->used;
+    c->used += bytes;
+    return p;
+}
+
+/* --- changing --------------------------------------------------------------------- */
+
+/* Keeps the first error of building. */
+static int failed(heist_graph *g, int rc)
+{
+    if (g->error == 0) g->error = rc;
+    return rc;
+}
+
+/* The edges as a list again.  -EBUSY: it runs; -ENOMEM. */
+static int unseal(heist_graph *g)
+{
+    hi_lock_take(&g->lock);
+    bool busy = g->running != 0;
+    hi_lock_give(&g->lock);
+    if (busy) return -EBUSY;
+    if (!heist_load_relaxed(&g->sealed)) return 0; /* relaxed: own-field */
+    hi_edge *edges = NULL;
+    uint32_t capacity = 0;
+    if (g->edge_count &&
+        !reserve(g, &edges, &capacity, 0, g->edge_count, sizeof *edges))
+        return -ENOMEM;
+    for (uint32_t i = 0, e = 0; i < g->count; i++)
+        for (; e < g->nodes[i + 1].out; e++)
+            edges[e] = (hi_edge){i, g->to[e]};
+    free_flows(g);
+    free_sorted(g);
+    g->edges = edges;
+    g->edge_capacity = capacity;
+    heist_store_relaxed(&g->sealed, 0); /* relaxed: own-field */
+    return 0;
+}
+
+/* Before any change: 0, or why there is none.  A graph that runs is no worse for
+ * having refused. */
+static int change(heist_graph *g)
+{
+    int rc = unseal(g);
+    return rc == -ENOMEM ? failed(g, rc) : rc;
+}
+
+static bool is_node(const heist_graph *g, heist_node n)
+{
+    return n.id < g->count && g->nodes[n.id].kind != HI_NODE_ERASED;
+}
+
+static int change_node(heist_graph *g, heist_node n)
+{
+    int rc = change(g);
+    if (rc < 0) return rc;
+    return is_node(g, n) ? 0 : failed(g, -EINVAL);
+}
+
+/* Copies a name; its place, or 0. */
+static bool keep_name(heist_graph *g, const char *name, uint32_t *place)
+{
+    *place = 0;
+    if (!name || !*name) return true;
+    size_t bytes = strlen(name) + 1;
+    if (bytes > UINT32_MAX / 2) return false;
+    if (!reserve(g, &g->names, &g->name_capacity, g->name_bytes,
+                 (uint32_t)bytes, 1))
+        return false;
+    *place = g->name_bytes;
+    memcpy(g->names + *place, name, bytes);
+    g->name_bytes += (uint32_t)bytes;
+    return true;
+}
+
+/* The extra of a node, made if it has none; NULL: no memory. */
+static hi_extra *extra_of(heist_graph *g, hi_node *n)
+{
+    if (n->extra) return &g->extras[n->extra];
+    if (!reserve(g, &g->extras, &g->extra_capacity, g->extra_count, 1,
+                 sizeof *g->extras))
+        return NULL;
+    n->extra = g->extra_count++;
+    g->extras[n->extra] = (hi_extra){0};
+    return &g->extras[n->extra];
+}
+
+static heist_node add(heist_graph *g, const char *name, hi_node node)
+{
+    const heist_node none = {HEIST_NO_NODE};
+    if (change(g) < 0) return none;
+    /* One more than there are: the one that ends the list. */
+    if (!reserve(g, &g->nodes, &g->capacity, g->count, 2, sizeof *g->nodes) ||
+        !keep_name(g, name, &node.name)) {
+        failed(g, -ENOMEM);
+        return none;
+    }
+    g->nodes[g->count] = node;
+    return (heist_node){g->count++};
+}
+
+heist_node heist_graph_add(heist_graph *g, const char *name, heist_node_fn *fn,
+                           void *arg)
+{
+    return add(g, name, (hi_node){.fn = fn, .arg = arg});
+}
+
+heist_node heist_graph_add_condition(heist_graph *g, const char *name,
+                                     heist_node_fn *fn, void *arg)
+{
+    hi_node n = {.fn = fn, .arg = arg, .kind = HI_NODE_CONDITION};
+    return add(g, name, n);
+}
+
+heist_node heist_graph_add_choice(heist_graph *g, const char *name,
+                                  heist_node_fn *fn, void *arg)
+{
+    return add(g, name,
+               (hi_node){.fn = fn, .arg = arg, .kind = HI_NODE_CHOICE});
+}
+
+heist_node heist_graph_add_module(heist_graph *g, const char *name,
+                                  heist_graph *module, void *context)
+{
+    heist_node n = add(g, name, (hi_node){.arg = context});
+    if (n.id == HEIST_NO_NODE) return n;
+    hi_extra *e = extra_of(g, &g->nodes[n.id]);
+    if (!e) {
+        g->count--;
+        failed(g, -ENOMEM);
+        return (heist_node){HEIST_NO_NODE};
+    }
+    e->module = module;
+    g->nodes[n.id].kind = HI_NODE_MODULE;
+    return n;
+}
+
+int heist_graph_set(heist_graph *g, heist_node node, heist_node_fn *fn,
+                    void *arg)
+{
+    int rc = change_node(g, node);
+    if (rc < 0) return rc;
+    hi_node *n = &g->nodes[node.id];
+    if (n->kind == HI_NODE_MODULE) return failed(g, -EINVAL);
+    n->fn = fn;
+    n->arg = arg;
+    return 0;
+}
+
+int heist_graph_edge(heist_graph *g, heist_node before, heist_node after)
+{
+    int rc = change_node(g, before);
+    if (rc < 0) return rc;
+    if (!is_node(g, after)) return failed(g, -EINVAL);
+    if (before.id == after.id && !hi_node_is_weak(&g->nodes[before.id]))
+        return failed(g, -EINVAL);
+    if (!reserve(g, &g->edges, &g->edge_capacity, g->edge_count, 1,
+                 sizeof *g->edges))
+        return failed(g, -ENOMEM);
+    g->edges[g->edge_count++] = (hi_edge){before.id, after.id};
+    return 0;
+}
+
+int heist_graph_precede(heist_graph *g, heist_node node,
+                        const heist_node *after, size_t n)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = heist_graph_edge(g, node, after[i]);
+    return rc;
+}
+
+int heist_graph_succeed(heist_graph *g, heist_node node,
+                        const heist_node *before, size_t n)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = heist_graph_edge(g, before[i], node);
+    return rc;
+}
+
+int heist_graph_linearize(heist_graph *g, const heist_node *nodes, size_t n)
+{
+    int rc = 0;
+    for (size_t i = 1; i < n && rc == 0; i++)
+        rc = heist_graph_edge(g, nodes[i - 1], nodes[i]);
+    return rc;
+}
+
+/* The edges of erased nodes go when the graph is sealed: erasing many nodes is
+ * not to look at all edges each time. */
+int heist_graph_erase(heist_graph *g, heist_node node)
+{
+    int rc = change_node(g, node);
+    if (rc < 0) return rc;
+    hi_node *n = &g->nodes[node.id];
+    uint32_t extra = n->extra;
+    if (extra) {
+        free_extra(g, &g->extras[extra]);
+        g->extras[extra] = (hi_extra){0};
+    }
+    *n = (hi_node){.kind = HI_NODE_ERASED};
+    g->erased++;
+    return 0;
+}
+
+int heist_graph_output(heist_graph *g, heist_node node, size_t bytes)
+{
+    int rc = change_node(g, node);
+    if (rc < 0) return rc;
+    if (bytes > (size_t)PTRDIFF_MAX) return failed(g, -ENOMEM);
+    hi_extra *e = extra_of(g, &g->nodes[node.id]);
+    if (!e) return failed(g, -ENOMEM);
+    e->output_bytes = bytes;
+    return 0;
+}
+
+int heist_graph_priority(heist_graph *g, heist_node node,
+                         heist_priority priority)
+{
+    int rc = change_node(g, node);
+    if (rc < 0) return rc;
+    if ((unsigned)priority >= HI_LEVELS) return failed(g, -EINVAL);
+    g->nodes[node.id].priority = (uint8_t)priority;
+    return 0;
+}
+
+int heist_graph_retry(heist_graph *g, heist_node node, const heist_retry *retry)
+{
+    int rc = change_node(g, node);
+    if (rc < 0) return rc;
+    if (retry->delay < 0 || retry->longest < 0) return failed(g, -EINVAL);
+    hi_extra *e = extra_of(g, &g->nodes[node.id]);
+    if (!e) return failed(g, -ENOMEM);
+    e->retry = *retry;
+    return 0;
+}
+
+int heist_graph_limit(heist_graph *g, heist_node node, heist_limit *limit)
+{
+    int rc = change_node(g, node);
+    if (rc < 0) return rc;
+    hi_extra *e = extra_of(g, &g->nodes[node.id]);
+    if (!e) return failed(g, -ENOMEM);
+    uint32_t n = e->limit_count, at = 0;
+    while (at < n && (uintptr_t)e->limits[at] < (uintptr_t)limit)
+        at++;
+    if (at < n && e->limits[at] == limit) return -EEXIST;
+    heist_limit **new =
+        hi_alloc(&g->allocator, (n + 1) * sizeof *new, sizeof *new);
+    if (!new) return failed(g, -ENOMEM);
+    for (uint32_t i = 0; i <= n; i++)
+        new[i] = i < at ? e->limits[i] : i == at ? limit : e->limits[i - 1];
+    free_extra(g, e);
+    e->limits = new;
+    e->limit_count = n + 1;
+    return 0;
+}
+
+size_t heist_graph_size(const heist_graph *g)
+{
+    return g->count - g->erased;
+}
+
+const char *heist_graph_name(const heist_graph *g, heist_node node)
+{
+    if (node.id >= g->count || !g->nodes[node.id].name) return "";
+    return g->names + g->nodes[node.id].name;
+}
+
+/* --- sealing ----------------------------------------------------------------------- */
+
+/* Leaves out the edges of nodes that were erased. */
+static void drop_edges(heist_graph *g)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < g->edge_count; i++) {
+        hi_edge e = g->edges[i];
+        if (g->nodes[e.from].kind == HI_NODE_ERASED) continue;
+        if (g->nodes[e.to].kind == HI_NODE_ERASED) continue;
+        g->edges[kept++] = e;
+    }
+    g->edge_count = kept;
+}
+
+/* Sorts the edges by the node they leave, in the order they were made. */
+static int sort_edges(heist_graph *g)
+{
+    hi_node end = {0};
+    if (!g->nodes &&
+        !reserve(g, &g->nodes, &g->capacity, 0, 1, sizeof *g->nodes))
+        return -ENOMEM;
+    if (g->erased) drop_edges(g);
+    uint32_t n = g->edge_count ? g->edge_count : 1;
+    g->to = hi_alloc_raw(&g->allocator, n * sizeof *g->to, HEIST_LINE);
+    if (!g->to) return -ENOMEM;
+    g->to_capacity = n;
+    g->nodes[g->count] = end;
+    for (uint32_t i = 0; i < g->count; i++)
+        g->nodes[i].out = 0;
+    for (uint32_t e = 0; e < g->edge_count; e++)
+        g->nodes[g->edges[e].from].out++;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i <= g->count; i++) {
+        at += g->nodes[i].out;
+        g->nodes[i].out = at; /* where its edges end */
+    }
+    for (uint32_t e = g->edge_count; e-- > 0;)
+        g->to[--g->nodes[g->edges[e].from].out] = g->edges[e].to;
+    return 0;
+}
+
+/* Gives back what was reserved for more nodes than there are. */
+static void trim_nodes(heist_graph *g)
+{
+    uint32_t needed = g->count + 1;
+    if (g->capacity - needed <= needed / 16) return;
+    hi_node *exact =
+        hi_alloc_raw(&g->allocator, needed * sizeof *exact, HEIST_LINE);
+    if (!exact) return;
+    memcpy(exact, g->nodes, needed * sizeof *exact);
+    hi_free(&g->allocator, g->nodes, g->capacity * sizeof *exact);
+    g->nodes = exact;
+    g->capacity = needed;
+}
+
+static void free_list(heist_graph *g)
+{
+    hi_free(&g->allocator, g->edges, g->edge_capacity * sizeof *g->edges);
+    g->edges = NULL;
+    g->edge_capacity = 0;
+}
+
+/* Where in a flow something of that many bytes is; 0 if it is nothing. */
+static uint32_t place_output(heist_graph *g, size_t bytes)
+{
+    size_t units = (bytes + HI_OUTPUT_ALIGN - 1) / HI_OUTPUT_ALIGN;
+    uint32_t at = (uint32_t)g->output_units + 1;
+    g->output_units += units;
+    return units ? at : 0;
+}
+
+/* What a flow needs besides a place for each node, and what kind of graph it
+ * is.  -ENOMEM: the outputs are too large. */
+static int lay_out(heist_graph *g)
+{
+    g->output_units = 0;
+    g->prioritized = g->limited = g->modules = false;
+    for (uint32_t i = 0; i < g->count; i++) {
+        hi_node *n = &g->nodes[i];
+        hi_extra *e = n->extra ? &g->extras[n->extra] : NULL;
+        n->output = 0;
+        n->special = n->kind != HI_NODE_PLAIN || !n->fn;
+        g->modules |= n->kind == HI_NODE_MODULE;
+        if (n->priority != HEIST_NORMAL) n->special = g->prioritized = true;
+        if (!e) continue;
+        n->special |= e->limit_count || e->retry.attempts > 1;
+        g->limited |= e->limit_count != 0;
+        n->output = place_output(g, e->output_bytes);
+        e->wait = place_output(g, e->limit_count ? sizeof(hi_wait) : 0);
+        if (g->output_units >= UINT32_MAX / 2) return -ENOMEM;
+    }
+    return 0;
+}
+
+static int list_sources(heist_graph *g)
+{
+    uint32_t n = g->sources ? g->sources : 1, at = 0;
+    g->source_list =
+        hi_alloc_raw(&g->allocator, n * sizeof *g->source_list, HEIST_LINE);
+    if (!g->source_list) return -ENOMEM;
+    g->source_capacity = n;
+    for (uint32_t i = 0; i < g->count; i++)
+        if (g->nodes[i].source) g->source_list[at++] = i;
+    return 0;
+}
+
+/* One seal at a time in the process, so that graphs that are modules of each
+ * other are found and not waited for. */
+static hi_lock sealing;
+
+static void after_fork(void)
+{
+    sealing = (hi_lock){0}; /* its holder is not in this process */
+}
+
+static void say(char *why, size_t bytes, const char *text)
+{
+    if (why && bytes) snprintf(why, bytes, "%s", text);
+}
+
+/* Makes one graph ready, but for its modules. */
+static int seal_one(heist_graph *g, char *why, size_t bytes)
+{
+    if (g->error) {
+        say(why, bytes, "it was not built: no memory, or a wrong edge or node");
+        return g->error;
+    }
+    int rc = sort_edges(g);
+    if (rc == 0) rc = hi_graph_examine(g, why, bytes);
+    if (rc == 0) rc = list_sources(g);
+    if (rc == 0) rc = lay_out(g);
+    if (rc < 0) free_sorted(g);
+    return rc;
+}
+
+static void sealed(heist_graph *g)
+{
+    if (heist_load_relaxed(&g->sealed)) return; /* relaxed: under-lock */
+    free_list(g);
+    trim_nodes(g);
+    heist_store_release(&g->sealed, 1); /* N1: all of it. */
+}
+
+/* The next graph that is a module of g, from where the walk stands; or NULL. */
+static heist_graph *next_module(heist_graph *g)
+{
+    while (g->walk_at < g->count && g->modules) {
+        const hi_node *n = &g->nodes[g->walk_at++];
+        if (n->kind == HI_NODE_MODULE) return hi_graph_extra(g, n)->module;
+    }
+    return NULL;
+}
+
+/* What a graph is, because a module of it is. */
+static void inherit(heist_graph *g, const heist_graph *module)
+{
+    if (heist_load_relaxed(&g->sealed)) return; /* relaxed: under-lock */
+    g->prioritized |= module->prioritized;
+    g->limited |= module->limited;
+}
+
+/* Goes down into g.  The graphs from there up to the first are `visiting`. */
+static int walk_into(heist_graph *g, heist_graph *up, uint64_t walk, char *why,
+                     size_t bytes)
+{
+    /* relaxed: under-lock */
+    int rc = heist_load_relaxed(&g->sealed) ? 0 : seal_one(g, why, bytes);
+    if (rc < 0) return rc;
+    g->walk = walk;
+    g->walk_up = up;
+    g->walk_at = 0;
+    g->visiting = true;
+    return 0;
+}
+
+/* g and all that are modules of it, those of modules too; one that leads back to
+ * itself is found.  Under `sealing`. */
+static int walk_modules(heist_graph *g, char *why, size_t bytes)
+{
+    static uint64_t walks;
+    uint64_t walk = ++walks;
+    int rc = walk_into(g, NULL, walk, why, bytes);
+    if (rc < 0) return rc;
+    while (g) {
+        heist_graph *m = rc == 0 ? next_module(g) : NULL;
+        if (m && m->walk != walk) {
+            rc = walk_into(m, g, walk, why, bytes);
+            if (rc == 0) g = m;
+        } else if (m && m->visiting) {
+            say(why, bytes, "a graph is a module of itself");
+            rc = -EDEADLK;
+        } else if (m) {
+            inherit(g, m);
+        } else {
+            heist_graph *up = g->walk_up;
+            g->visiting = false;
+            if (rc == 0) sealed(g);
+            /* relaxed: under-lock */
+            if (!heist_load_relaxed(&g->sealed)) free_sorted(g);
+            if (up) inherit(up, g);
+            g = up;
+        }
+    }
+    return rc;
+}
+
+static int seal(heist_graph *g, char *why, size_t bytes)
+{
+    static HEIST_ATOMIC(uint32_t) told;
+    /* relaxed: hint (twice does no harm) */
+    if (!heist_load_relaxed(&told) && hi_at_fork_child(after_fork) == 0)
+        heist_store_relaxed(&told, 1); /* relaxed: hint */
+    hi_lock_take(&sealing);
+    int rc = walk_modules(g, why, bytes);
+    hi_lock_give(&sealing);
+    return rc;
+}
+
+int hi_graph_seal(heist_graph *g, char *why, size_t bytes)
+{
+    if (heist_load_acquire(&g->sealed)) return 0; /* N1: all of it. */
+    return seal(g, why, bytes);
+}
+
+/* Looks at the modules again even when g itself has not changed. */
+int heist_graph_check(heist_graph *g, char *why, size_t bytes)
+{
+    say(why, bytes, "");
+    return seal(g, why, bytes);
+}
