@@ -29,7 +29,6 @@
  * Edges
  *   E3  enter     release in_body   ->  take_over acquire in_body  list, counts
  *   E4  leave     in_body; called   <>  take_over called; barrier; in_body
- *   E5  look      release called    ->  help      acquire called   it goes on
  */
 #include "graph/alone.h"
 
@@ -84,8 +83,8 @@ static void help(heist_ctx c, heist_frame *f)
     hi_place *list = NULL, *kept = NULL;
     heist_store_relaxed(&root->solo.called, 1); /* relaxed: before-E4 */
     for (unsigned spins = 0;; spins++) {
-        /* E5: the owner has answered. */
-        if (!heist_load_acquire(&root->solo.called)) return;
+        /* relaxed: hint (the owner has answered, and goes on alone) */
+        if (!heist_load_relaxed(&root->solo.called)) return;
         if (spins >= CALL_SPINS && take_over(root, &list)) break;
         hi_cpu_relax();
     }
@@ -122,9 +121,10 @@ static bool worth_sharing(const hi_worker *w, const heist_flow *root,
 /* Other work waits for a worker that would not come back for long. */
 static bool is_wanted(const hi_worker *w, const heist_flow *root, int64_t now)
 {
-    return root->async && (!hi_inbox_is_empty(&w->inbox) ||
-                           (w->timers && w->timers->deadline <= now) ||
-                           !hi_injector_is_empty(&w->rt->injector));
+    return root->async &&
+           (!hi_inbox_is_empty(&w->inbox) || !hi_deque_is_empty(&w->deque) ||
+            (w->timers && w->timers->deadline <= now) ||
+            !hi_injector_is_empty(&w->rt->injector));
 }
 
 static int64_t pace(hi_solo *solo, int64_t now)
@@ -146,8 +146,9 @@ bool hi_alone_look(heist_ctx *c, heist_flow *root, bool must, hi_place **kept)
     int64_t now = hi_clock();
     int64_t cost = pace(solo, now);
     hi_lock_take(&root->lock);
-    /* relaxed: under-lock */
-    bool called = heist_load_relaxed(&solo->called);
+    /* relaxed: after-E4 (one word: a call between a look and an answer would be
+     * lost) */
+    bool called = heist_swap_relaxed(&solo->called, 0);
     bool shared = heist_load_relaxed(&solo->shared); /* relaxed: under-lock */
     hi_place *list = NULL;
     if (!shared && (must || worth_sharing(w, root, now, cost) ||
@@ -155,7 +156,6 @@ bool hi_alone_look(heist_ctx *c, heist_flow *root, bool must, hi_place **kept)
         list = open_up(solo);
         shared = true;
     }
-    heist_store_release(&solo->called, 0); /* E5: we have seen it. */
     hi_lock_give(&root->lock);
     hi_strand_answer(hi_strand_from(c->strand), below.frame);
     if (list) hi_ready_push(w, list, length_of(list), kept);

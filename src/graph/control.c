@@ -77,6 +77,16 @@ static int leaves_loop(hi_why *why, uint32_t from, uint32_t to)
     return -EINVAL;
 }
 
+static int half_waited(const hi_walk *w, hi_why *why, uint32_t k)
+{
+    hi_why_say(why, "loop: a round may leave ");
+    hi_why_node(why, w->spots[k].node);
+    hi_why_say(why, " waiting for a branch of ");
+    hi_why_node(why, w->spots[w->spots[k].unsure].node);
+    hi_why_say(why, "; lead its other branches there too");
+    return -EINVAL;
+}
+
 static int check_loops(hi_walk *w, hi_why *why)
 {
     const heist_graph *g = w->graph;
@@ -85,6 +95,7 @@ static int check_loops(hi_walk *w, hi_why *why)
     for (uint32_t k = 1; k <= w->reached; k++) {
         const hi_spot *s = &w->spots[k];
         const hi_node *n = &g->nodes[s->node];
+        if (s->unsure && is_loop(w, k)) return half_waited(w, why, k);
         if (hi_node_is_weak(n) || !is_loop(w, k)) continue;
         for (uint32_t e = n->out; e < n[1].out; e++) {
             uint32_t to = g->to[e];

@@ -89,6 +89,8 @@ typedef struct hi_spot {
     uint32_t rank;   /* where it is in `order` */
     uint32_t guard;  /* the branch that must be taken before it runs; or 0 */
     uint32_t loop;   /* a number that it shares with its loop; at first 0 */
+    uint32_t ways;   /* condition: branches that do not lead back */
+    uint32_t unsure; /* a condition that may leave it half waited for; or 0 */
 } hi_spot;
 
 typedef struct hi_walk {

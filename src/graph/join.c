@@ -41,6 +41,7 @@ typedef struct stage {
     share sum;
     share branch;       /* what came by branches of the condition below */
     uint32_t condition; /* its number; 0: none yet */
+    uint32_t ways;      /* of its branches by which something came */
 } stage;
 
 typedef struct join {
@@ -52,6 +53,7 @@ typedef struct join {
     stage *stages;
     uint32_t present; /* the node */
     uint32_t depth;   /* of the stages */
+    uint32_t unsure;  /* a condition that may bring only a part; or 0 */
 } join;
 
 /* --- what is wrong ------------------------------------------------------- */
@@ -118,6 +120,8 @@ static int add(join *j, stage *s, const share *more)
             return race(j, sum->weak ? sum->weak : more->weak);
         sum->guard = s->guard; /* one of them is enough */
     } else {
+        uint32_t deeper = more->guard ? more->guard : sum->guard;
+        if (more->guard != sum->guard) j->unsure = j->guards[deeper].owner;
         sum->need += more->need;
         if (j->guards[more->guard].depth > j->guards[sum->guard].depth)
             sum->guard = more->guard;
@@ -139,8 +143,11 @@ static int alternate(join *j, stage *s, const share *other)
 
 static int close_branches(join *j, stage *s)
 {
-    if (!s->condition) return 0;
+    uint32_t condition = s->condition;
+    if (!condition) return 0;
     s->condition = 0;
+    if (s->sum.need && s->ways < j->walk->spots[condition].ways)
+        j->unsure = condition;
     return add(j, s, &s->branch);
 }
 
@@ -154,9 +161,13 @@ static int fold(join *j)
     uint32_t depth = j->guards[below->guard].depth + 1;
     uint32_t branch = hi_tree_climb(j->guards, s->guard, depth);
     uint32_t condition = j->guards[branch].owner;
-    if (below->condition == condition) return alternate(j, below, &s->sum);
+    if (below->condition == condition) {
+        below->ways++;
+        return alternate(j, below, &s->sum);
+    }
     rc = close_branches(j, below);
     below->condition = condition;
+    below->ways = 1;
     below->branch = s->sum;
     return rc;
 }
@@ -268,10 +279,22 @@ static int list_shares(join *j, uint32_t k, uint32_t *n)
     return weak ? race(j, weak) : waits_for_itself(j, back);
 }
 
+static bool leads_back(const join *j, uint32_t k, uint32_t edge)
+{
+    const hi_walk *w = j->walk;
+    uint32_t to = w->number[j->graph->to[edge]];
+    return w->loops && w->spots[to].rank <= w->spots[k].rank &&
+           hi_walk_dominates(w, to, k);
+}
+
+/* The only way out of a loop is taken in the end: it excludes nothing. */
 static void hang_branches(join *j, uint32_t k)
 {
-    const hi_spot *s = &j->walk->spots[k];
+    hi_spot *s = &j->walk->spots[k];
     const hi_node *n = &j->graph->nodes[s->node];
+    for (uint32_t e = n->out; e < n[1].out; e++)
+        if (!leads_back(j, k, e)) s->ways++;
+    if (s->ways == 1 && n[1].out - n->out > 1) return;
     for (uint32_t e = n->out; e < n[1].out; e++) {
         hi_tree_hang(j->guards, e + 1, s->guard);
         j->guards[e + 1].owner = k;
@@ -283,6 +306,7 @@ static int examine_node(join *j, uint32_t k)
     hi_spot *s = &j->walk->spots[k];
     hi_node *node = &j->graph->nodes[s->node];
     j->present = s->node;
+    j->unsure = 0;
     uint32_t n;
     int rc = list_shares(j, k, &n);
     if (rc < 0) return rc;
@@ -292,6 +316,7 @@ static int examine_node(join *j, uint32_t k)
         if (rc < 0) return rc;
         node->need = top(j)->sum.need;
         s->guard = top(j)->sum.guard;
+        s->unsure = j->unsure;
     }
     if (node->kind == HI_NODE_CONDITION) hang_branches(j, k);
     return 0;

@@ -488,6 +488,23 @@ TEST(a_strong_edge_does_not_lead_back)
                 "race: j is started by condition d and by its predecessors"));
 }
 
+/* Arrivals of one round would be left over for the next. */
+TEST(a_round_of_a_loop_leaves_nothing_half_waited_for)
+{
+    const char *why = "loop: a round may leave j waiting for a branch of c; "
+                      "lead its other branches there too";
+    CHECK(fails("i>b b>a,c c?x,y a>j x>j j>k y>k k>w w?b,e", -EINVAL, why));
+    CHECK(fails("i>b b>a,c c?x,y,z a>j x>j y>j j>k z>k k>w w?b,e", -EINVAL,
+                why));
+    CHECK_EQ(needs("i>b b>a,c c?x,y a>j x>j y>j j>w w?b,e", "j"), 2);
+    CHECK_EQ(needs("b>a,c c?x,y a>j x>j", "j"), 2);
+}
+
+TEST(a_loop_beside_others_is_over_in_the_end)
+{
+    CHECK_EQ(needs("i>b b>a,l l>c c?l,d a>j d>j j>w w?b,e", "j"), 2);
+}
+
 /* --- against naive searches ---------------------------------------------- */
 
 enum {
