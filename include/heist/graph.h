@@ -37,7 +37,8 @@ extern "C" {
  * Conditions.  The edges out of a condition are *weak*: its function chooses
  * which one is followed, and nobody waits for them.  Edges may lead back: that is
  * a loop.  Where the branches of a condition meet again, whichever was taken is
- * waited for.
+ * waited for.  A node that two conditions start at once fails the flow, with
+ * -EALREADY: nodes do not run beside themselves.
  */
 typedef struct heist_graph heist_graph;
 typedef struct heist_flow heist_flow;
@@ -135,7 +136,7 @@ HEIST_API int heist_graph_set(heist_graph *g, heist_node node,
  *
  * From:    whoever builds g.
  * Returns: 0; -EINVAL: no such node, or an edge to itself (from a condition it
- *          is allowed: a loop of one); -ENOMEM; -EBUSY: g runs.  An edge that is
+ *          is allowed: a loop of one, begun from outside); -ENOMEM; -EBUSY: g runs.  An edge that is
  *          made twice is found by heist_graph_check.
  */
 HEIST_API int heist_graph_edge(heist_graph *g, heist_node before,

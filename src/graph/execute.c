@@ -68,30 +68,42 @@ static inline bool pending_ends(heist_flow *f, bool alone)
     return heist_sub_acq_rel(&f->pending, 1) == 1; /* E2: all that was done. */
 }
 
-/* With conditions a place could be made ready while it is: that would tie a
- * knot into a list. */
+/* With conditions a place could be made ready while it is or runs: that would
+ * tie a knot into a list, or run the node beside itself. */
 static void queue_once(heist_flow *f, hi_place *p, hi_batch *b)
 {
     /* relaxed: hint (one of two gets it) */
-    if (heist_swap_relaxed(&p->queued, 1))
+    if (heist_swap_relaxed(&p->active, 1))
         hi_flow_stop(f->root, -EALREADY, p);
     else
         hi_batch_add(b, p);
 }
 
-/* p is done: whom that makes ready.  Returns how many. */
-static inline uint32_t release(heist_flow *f, const hi_node *n, bool alone,
-                               hi_batch *b)
+/* A plain node is done: whom that makes ready. */
+static inline hi_batch release_plain(heist_flow *f, const hi_node *n,
+                                     bool alone)
+{
+    hi_batch b = {NULL, NULL, 0};
+    hi_place *places = f->places;
+    const uint32_t *end = f->to + n[1].out;
+    for (const uint32_t *to = f->to + n->out; to < end; to++)
+        if (arrives(&places[*to], alone)) hi_batch_add(&b, &places[*to]);
+    if (b.count > 1) pending_add(f, b.count - 1, alone);
+    return b;
+}
+
+/* A node is done: whom that makes ready.  Returns how many. */
+static uint32_t release(heist_flow *f, const hi_node *n, bool alone,
+                        hi_batch *b)
 {
     uint32_t before = b->count;
-    const uint32_t *end = f->to + n[1].out;
-    for (const uint32_t *to = f->to + n->out; to < end; to++) {
-        hi_place *p = &f->places[*to];
+    for (uint32_t e = n->out; e < n[1].out; e++) {
+        hi_place *p = &f->places[f->to[e]];
         if (!arrives(p, alone)) continue;
-        if (HEIST_LIKELY(!f->graph->weak))
-            hi_batch_add(b, p);
-        else
+        if (f->graph->weak)
             queue_once(f, p, b);
+        else
+            hi_batch_add(b, p);
     }
     return b->count - before;
 }
@@ -117,6 +129,12 @@ static void lap_begins(heist_flow *f, const hi_node *n)
     if (!lap->runs) lap->start = lap->end;
 }
 
+/* p may be started again. */
+static inline void deactivate(heist_flow *f, hi_place *p)
+{
+    if (f->graph->weak) heist_store_relaxed(&p->active, 0); /* relaxed: hint */
+}
+
 /* A node other than the plainest is over. */
 static uint32_t release_special(heist_ctx c, heist_flow *f, const hi_node *n,
                                 bool alone, hi_batch *b)
@@ -129,23 +147,35 @@ static uint32_t release_special(heist_ctx c, heist_flow *f, const hi_node *n,
 }
 
 /*
- * One place of f is done and has released so many others.  If that ends the flow,
- * the node that waited for it is done in turn.  True: the run is over.
+ * f is at its end, and so is the node that waits for it, and perhaps the flow of
+ * that.  True: the run is over.
  */
-static bool settle(heist_ctx c, heist_flow *f, uint32_t released, bool alone,
-                   hi_batch *b)
+static __attribute__((noinline)) bool end_nested(heist_ctx c, heist_flow *f,
+                                                 bool alone, hi_batch *b)
 {
     for (;;) {
-        if (released > 1) pending_add(f, released - 1, alone);
-        if (released || !pending_ends(f, alone)) return false;
         heist_flow *root = f->root;
         hi_place *outer = f->outer;
         if (f != root) hi_flow_put(f, hi_flow_stopped(root));
         /* E2: what was detached is done too. */
         if (!outer) return heist_sub_acq_rel(&root->open, 1) == 1;
         f = hi_flow_of(outer);
-        released = release_special(c, f, hi_node_of(f, outer), alone, b);
+        deactivate(f, outer);
+        uint32_t released =
+            release_special(c, f, hi_node_of(f, outer), alone, b);
+        if (released > 1) pending_add(f, released - 1, alone);
+        if (released || !pending_ends(f, alone)) return false;
     }
+}
+
+/* One place of f is done and has released so many others.  True: the run is
+ * over. */
+static inline bool settle(heist_ctx c, heist_flow *f, uint32_t released,
+                          bool alone, hi_batch *b)
+{
+    if (released > 1) pending_add(f, released - 1, alone);
+    if (released || !pending_ends(f, alone)) return false;
+    return end_nested(c, f, alone, b);
 }
 
 /* --- nodes that are more than a function ----------------------------------------------- */
@@ -217,7 +247,7 @@ static void forget(heist_step *s)
 {
     while (s->picked.count) {
         hi_place *p = hi_batch_take(&s->picked);
-        heist_store_relaxed(&p->queued, 0); /* relaxed: own-field */
+        heist_store_relaxed(&p->active, 0); /* relaxed: own-field */
     }
     heist_graph_destroy(s->subflow);
     s->subflow = NULL;
@@ -268,10 +298,12 @@ static uint32_t follow(heist_flow *f, heist_step *s, const hi_node *n, int rc,
 }
 
 /* A node that was not started is over. */
-static bool skip(heist_ctx c, heist_flow *f, const hi_node *n, bool alone,
+static bool skip(heist_ctx c, heist_step *s, const hi_node *n, bool alone,
                  hi_batch *b)
 {
+    heist_flow *f = s->flow;
     const hi_extra *e = hi_graph_extra(f->graph, n);
+    deactivate(f, s->place);
     if (e->limit_count) hi_limits_give(c, f, e);
     return settle(c, f, 0, alone, b);
 }
@@ -283,7 +315,7 @@ static bool finish(heist_ctx c, heist_step *s, const hi_node *n, outcome got,
     heist_flow *f = s->flow;
     uint32_t released = 0;
     if (got == WAITS) return false;
-    if (got == SKIPPED) return skip(c, f, n, alone, b);
+    if (got == SKIPPED) return skip(c, s, n, alone, b);
     if (got == NESTED) {
         heist_graph *module = hi_graph_extra(f->graph, n)->module;
         void *context = n->arg ? n->arg : f->context;
@@ -297,6 +329,7 @@ static bool finish(heist_ctx c, heist_step *s, const hi_node *n, outcome got,
         forget(s);
     }
     if (s->subflow && !start_subflow(s, b)) return false;
+    deactivate(f, s->place);
     if (rc >= 0 && hi_node_is_weak(n)) released = follow(f, s, n, rc, b);
     released += release_special(c, f, n, alone, b);
     return settle(c, f, released, alone, b);
@@ -313,20 +346,41 @@ static bool must_share(const heist_flow *root, const heist_flow *f,
 
 /* --- the loop ------------------------------------------------------------- */
 
-/* p is about to run: what it waits for in its next turn. */
-static inline void arm(heist_flow *f, hi_place *p, const hi_node *n)
-{
-    heist_store_relaxed(&p->left, n->need); /* relaxed: after-E1 */
-    if (f->graph->weak)
-        heist_store_relaxed(&p->queued, 0); /* relaxed: after-E1 */
-}
-
 /* Others get their turn on this worker, if there is memory to put p aside. */
 static hi_place *make_way(hi_worker *w, hi_place *p)
 {
     if (!p || !hi_job_push(w, &p->job)) return p;
     hi_job_post(w);
     return NULL;
+}
+
+/*
+ * A node that is only its function.  What it makes ready is in *ready.  True: it
+ * is done; else something has come up, and finish() goes on from there with what
+ * the function returned.
+ */
+static inline bool run_plain(heist_ctx *c, heist_flow *root, heist_step *s,
+                             const hi_node *n, bool *alone, int *rc,
+                             hi_place **kept)
+{
+    if (*alone) hi_alone_enter(&root->solo);
+    *rc = n->fn(*c, s, n->arg);
+    if (*alone) *alone = hi_alone_leave(c, root, kept);
+    return HEIST_LIKELY(*rc == 0 && !s->subflow);
+}
+
+/* Any other node.  True: the run is over. */
+static __attribute__((noinline)) bool
+run_special(heist_ctx *c, heist_flow *root, heist_step *s, const hi_node *n,
+            bool *alone, hi_place **kept, hi_batch *ready)
+{
+    int rc = 0;
+    if (*alone && must_share(root, s->flow, n))
+        *alone = hi_alone_look(c, root, true, kept);
+    if (*alone) hi_alone_enter(&root->solo);
+    outcome got = start(*c, s, n, &rc);
+    if (*alone) *alone = hi_alone_leave(c, root, kept);
+    return finish(*c, s, n, got, rc, *alone, ready);
 }
 
 void hi_flow_run(heist_ctx c, heist_flow *root, hi_place *p, bool alone)
@@ -339,25 +393,21 @@ void hi_flow_run(heist_ctx c, heist_flow *root, hi_place *p, bool alone)
         hi_batch ready = {NULL, NULL, 0};
         heist_flow *f = hi_flow_of(p);
         const hi_node *n = hi_node_of(f, p);
-        heist_step s = {.flow = f, .place = p};
-        outcome got = RAN;
-        int rc = 0;
+        heist_step s;
+        int rc;
+        hi_step_init(&s, f, p);
         if (!alone && p->next) hi_ready_push_rest(w, p, &kept);
-        arm(f, p, n);
+        heist_store_relaxed(&p->left, n->need); /* relaxed: after-E1 */
         /* relaxed: hint */
-        bool plain = !(heist_load_relaxed(&root->heed) | n->special);
-        if (alone && n->special && must_share(root, f, n))
-            alone = hi_alone_look(&c, root, true, &kept);
-        if (alone) hi_alone_enter(&root->solo);
-        if (HEIST_LIKELY(plain))
-            rc = n->fn(c, &s, n->arg);
-        else
-            got = start(c, &s, n, &rc);
-        if (alone) alone = hi_alone_leave(&c, root, &kept);
-        if (HEIST_LIKELY(plain && rc == 0 && !s.subflow))
-            over = settle(c, f, release(f, n, alone, &ready), alone, &ready);
-        else
-            over = finish(c, &s, n, got, rc, alone, &ready);
+        if (HEIST_UNLIKELY(heist_load_relaxed(&root->heed) | n->special)) {
+            over = run_special(&c, root, &s, n, &alone, &kept, &ready);
+        } else if (run_plain(&c, root, &s, n, &alone, &rc, &kept)) {
+            ready = release_plain(f, n, alone);
+            if (ready.count == 0 && pending_ends(f, alone))
+                over = end_nested(c, f, alone, &ready);
+        } else {
+            over = finish(c, &s, n, RAN, rc, alone, &ready);
+        }
         if (over) break;
         p = alone ? hi_alone_next(&root->solo, &ready)
                   : hi_ready_next(w, root, &ready, &kept);

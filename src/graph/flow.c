@@ -28,7 +28,7 @@ static void arm(heist_flow *f)
         hi_place *p = &f->places[i];
         p->job.source = &f->source;
         heist_init(&p->left, f->nodes[i].need);
-        heist_init(&p->queued, 0);
+        heist_init(&p->active, 0);
     }
 }
 

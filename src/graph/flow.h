@@ -24,7 +24,7 @@ typedef struct hi_place {
     hi_job job;                    /* its source is in the flow */
     struct hi_place *next;         /* of those that are ready together */
     HEIST_ATOMIC(uint32_t) left;   /* arrivals that it waits for */
-    HEIST_ATOMIC(uint32_t) queued; /* with conditions: ready, not started */
+    HEIST_ATOMIC(uint32_t) active; /* with conditions: ready or running */
 } hi_place;
 
 /* Places that are ready, in the order in which they became so. */
@@ -108,10 +108,20 @@ struct heist_step {
     heist_flow *flow;
     hi_place *place;
     heist_graph *subflow;
-    hi_batch picked;
     unsigned attempt;
     bool detached;
+    hi_batch picked; /* of a choice only */
 };
+
+static inline void hi_step_init(heist_step *s, heist_flow *f, hi_place *p)
+{
+    s->flow = f;
+    s->place = p;
+    s->subflow = NULL;
+    s->attempt = 0;
+    s->detached = false;
+    s->picked.count = 0;
+}
 
 static inline heist_flow *hi_flow_of(const hi_place *p)
 {

@@ -468,7 +468,7 @@ static int lay_out(heist_graph *g)
         hi_node *n = &g->nodes[i];
         hi_extra *e = n->extra ? &g->extras[n->extra] : NULL;
         n->output = 0;
-        n->special = n->kind != HI_NODE_PLAIN || !n->fn;
+        n->special = n->kind != HI_NODE_PLAIN || !n->fn || g->weak;
         g->modules |= n->kind == HI_NODE_MODULE;
         if (n->priority != HEIST_NORMAL) n->special = g->prioritized = true;
         if (!e) continue;
@@ -553,7 +553,8 @@ static int walk_into(heist_graph *g, heist_graph *up, uint64_t walk, char *why,
                      size_t bytes)
 {
     /* relaxed: under-lock */
-    int rc = heist_load_relaxed(&g->sealed) ? 0 : seal_one(g, why, bytes);
+    bool done = heist_load_relaxed(&g->sealed);
+    int rc = done ? g->error : seal_one(g, why, bytes);
     if (rc < 0) return rc;
     g->walk = walk;
     g->walk_up = up;
@@ -607,7 +608,8 @@ static int seal(heist_graph *g, char *why, size_t bytes)
 
 int hi_graph_seal(heist_graph *g, char *why, size_t bytes)
 {
-    if (heist_load_acquire(&g->sealed)) return 0; /* N1: all of it. */
+    /* An error after it was sealed: a change for which there was no memory. */
+    if (heist_load_acquire(&g->sealed)) return g->error; /* N1: all of it. */
     return seal(g, why, bytes);
 }
 
