@@ -127,15 +127,21 @@ static bool is_wanted(const hi_worker *w, const heist_flow *root, int64_t now)
             !hi_injector_is_empty(&w->rt->injector));
 }
 
+/* What a node takes: the average since the last look, but not more than the one
+ * that was timed.  An average alone counts interrupts and cold memory, which
+ * sharing does not make better. */
 static int64_t pace(hi_solo *solo, int64_t now)
 {
+    int64_t own = solo->entered ? now - solo->entered : 0;
     int64_t since = now - solo->looked;
     int64_t nodes = solo->every - solo->budget;
     if (since < LOOK_SOON && solo->every < LOOK_MOST) solo->every *= 2;
     if (since > LOOK_LATE && solo->every > 1) solo->every /= 2;
     solo->budget = solo->every;
     solo->looked = now;
-    return since / (nodes > 0 ? nodes : 1);
+    solo->entered = 0;
+    int64_t average = since / (nodes > 0 ? nodes : 1);
+    return own < average ? own : average;
 }
 
 bool hi_alone_look(heist_ctx *c, heist_flow *root, bool must, hi_place **kept)

@@ -40,6 +40,7 @@ static inline hi_place *hi_alone_next(hi_solo *solo, const hi_batch *b)
 /* Owner, around the function of a node. */
 static inline void hi_alone_enter(hi_solo *solo)
 {
+    if (HEIST_UNLIKELY(solo->budget == 1)) solo->entered = hi_clock();
     /* E3: what we did to list and counters, for who takes over. */
     heist_store_release(&solo->in_body, 1);
 }

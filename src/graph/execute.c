@@ -6,8 +6,9 @@
  * Invariants
  *   I1  a flow's pending is the number of its places that are ready or running;
  *       it counts them before anybody else can see them.  Zero ends the flow.
- *   I2  a place is armed for its next turn when it starts: nobody arrives at it
- *       between its being ready and then (join.c sees to that).
+ *   I2  a node's count is ready for its next turn when the last one has arrived,
+ *       or a condition has started it: nobody arrives between its being ready
+ *       and its start (join.c sees to that).
  *
  * Edges
  *   E1  arrives   release left      ->  arrives   acquire left     outputs
@@ -31,18 +32,22 @@ typedef enum outcome {
 
 /* --- counting ------------------------------------------------------------------------ */
 
-/* One of those that p waits for is done.  True: it was the last. */
-static inline bool arrives(hi_place *p, bool alone)
+/* One of those that a node waits for is done.  True: it was the last; the count
+ * is ready for the node's next turn. */
+static inline bool arrives(heist_flow *f, uint32_t node, bool alone)
 {
+    hi_number *left = &f->left[node];
     if (alone) {
-        uint32_t left =
-            heist_load_relaxed(&p->left) - 1; /* relaxed: own-field */
-        heist_store_relaxed(&p->left, left);  /* relaxed: own-field */
-        return left == 0;
+        uint32_t now = heist_load_relaxed(left) - 1; /* relaxed: own-field */
+        bool last = now == 0;
+        /* relaxed: own-field */
+        heist_store_relaxed(left, last ? f->nodes[node].need : now);
+        return last;
     }
-    /* E1: what the node before p has done. */
-    if (heist_sub_release(&p->left, 1) != 1) return false;
-    (void)heist_load_acquire(&p->left); /* E1: what all before it have done. */
+    /* E1: what the node before it has done. */
+    if (heist_sub_release(left, 1) != 1) return false;
+    (void)heist_load_acquire(left); /* E1: what all before it have done. */
+    heist_store_relaxed(left, f->nodes[node].need); /* relaxed: after-E1 */
     return true;
 }
 
@@ -73,21 +78,25 @@ static inline bool pending_ends(heist_flow *f, bool alone)
 static void queue_once(heist_flow *f, hi_place *p, hi_batch *b)
 {
     /* relaxed: hint (one of two gets it) */
-    if (heist_swap_relaxed(&p->active, 1))
+    if (heist_swap_relaxed(&f->active[p - f->places], 1))
         hi_flow_stop(f->root, -EALREADY, p);
     else
         hi_batch_add(b, p);
 }
 
-/* A plain node is done: whom that makes ready. */
+/* A plain node is done: whom that makes ready.  *first: the node of the first,
+ * which is found sooner from the edge than from its place. */
 static inline hi_batch release_plain(heist_flow *f, const hi_node *n,
-                                     bool alone)
+                                     bool alone, const hi_node **first)
 {
     hi_batch b = {NULL, NULL, 0};
     hi_place *places = f->places;
     const uint32_t *end = f->to + n[1].out;
-    for (const uint32_t *to = f->to + n->out; to < end; to++)
-        if (arrives(&places[*to], alone)) hi_batch_add(&b, &places[*to]);
+    for (const uint32_t *to = f->to + n->out; to < end; to++) {
+        if (!arrives(f, *to, alone)) continue;
+        if (b.count == 0) *first = &f->nodes[*to];
+        hi_batch_add(&b, &places[*to]);
+    }
     if (b.count > 1) pending_add(f, b.count - 1, alone);
     return b;
 }
@@ -99,7 +108,7 @@ static uint32_t release(heist_flow *f, const hi_node *n, bool alone,
     uint32_t before = b->count;
     for (uint32_t e = n->out; e < n[1].out; e++) {
         hi_place *p = &f->places[f->to[e]];
-        if (!arrives(p, alone)) continue;
+        if (!arrives(f, f->to[e], alone)) continue;
         if (f->graph->weak)
             queue_once(f, p, b);
         else
@@ -132,7 +141,8 @@ static void lap_begins(heist_flow *f, const hi_node *n)
 /* p may be started again. */
 static inline void deactivate(heist_flow *f, hi_place *p)
 {
-    if (f->graph->weak) heist_store_relaxed(&p->active, 0); /* relaxed: hint */
+    if (!f->active) return;
+    heist_store_relaxed(&f->active[p - f->places], 0); /* relaxed: hint */
 }
 
 /* A node other than the plainest is over. */
@@ -203,7 +213,7 @@ static int nest(heist_flow *f, heist_graph *g, void *context, hi_place *outer,
 
 static bool is_empty(const heist_graph *g)
 {
-    return heist_graph_size(g) == 0;
+    return heist_graph_size(g) == 0 && g->error == 0;
 }
 
 /* The node has returned, and left a subflow.  False: it waits for it. */
@@ -247,7 +257,8 @@ static void forget(heist_step *s)
 {
     while (s->picked.count) {
         hi_place *p = hi_batch_take(&s->picked);
-        heist_store_relaxed(&p->active, 0); /* relaxed: own-field */
+        /* relaxed: own-field */
+        heist_store_relaxed(&s->flow->active[p - s->flow->places], 0);
     }
     heist_graph_destroy(s->subflow);
     s->subflow = NULL;
@@ -374,8 +385,11 @@ static __attribute__((noinline)) bool
 run_special(heist_ctx *c, heist_flow *root, heist_step *s, const hi_node *n,
             bool *alone, hi_place **kept, hi_batch *ready)
 {
+    heist_flow *f = s->flow;
     int rc = 0;
-    if (*alone && must_share(root, s->flow, n))
+    /* relaxed: after-E1 (a condition has started it, whoever has arrived) */
+    if (f->active) heist_store_relaxed(&f->left[n - f->nodes], n->need);
+    if (*alone && must_share(root, f, n))
         *alone = hi_alone_look(c, root, true, kept);
     if (*alone) hi_alone_enter(&root->solo);
     outcome got = start(*c, s, n, &rc);
@@ -387,28 +401,31 @@ void hi_flow_run(heist_ctx c, heist_flow *root, hi_place *p, bool alone)
 {
     hi_worker *w = hi_worker_of(c);
     hi_place *kept = NULL;
+    heist_flow *f = NULL;
+    const hi_node *known = NULL; /* p's, and p is f's */
     bool over = false;
     if (alone) c = hi_alone_begin(c, root);
     for (unsigned turn = 1; p; turn++) {
         hi_batch ready = {NULL, NULL, 0};
-        heist_flow *f = hi_flow_of(p);
-        const hi_node *n = hi_node_of(f, p);
+        if (!known) f = hi_flow_of(p);
+        const hi_node *n = known ? known : hi_node_of(f, p);
         heist_step s;
         int rc;
+        known = NULL;
         hi_step_init(&s, f, p);
         if (!alone && p->next) hi_ready_push_rest(w, p, &kept);
-        heist_store_relaxed(&p->left, n->need); /* relaxed: after-E1 */
         /* relaxed: hint */
         if (HEIST_UNLIKELY(heist_load_relaxed(&root->heed) | n->special)) {
             over = run_special(&c, root, &s, n, &alone, &kept, &ready);
         } else if (run_plain(&c, root, &s, n, &alone, &rc, &kept)) {
-            ready = release_plain(f, n, alone);
+            ready = release_plain(f, n, alone, &known);
             if (ready.count == 0 && pending_ends(f, alone))
                 over = end_nested(c, f, alone, &ready);
         } else {
             over = finish(c, &s, n, RAN, rc, alone, &ready);
         }
         if (over) break;
+        if (!alone) known = NULL; /* another one may be next */
         p = alone ? hi_alone_next(&root->solo, &ready)
                   : hi_ready_next(w, root, &ready, &kept);
         if (turn % TURNS == 0 && !alone && !kept) p = make_way(w, p);

@@ -16,6 +16,7 @@
 
 enum {
     FIRST_LOOK = 4,   /* nodes before the owner looks around */
+    HEAVY_RUNS = 16,  /* that begin shared before one shows again why */
     LONG_RUN = 40000, /* ns from which a run profits from waking somebody */
     HEAVY_NODE = 100  /* ns of the whole run per node, with helpers */
 };
@@ -25,31 +26,35 @@ enum {
 static void arm(heist_flow *f)
 {
     for (uint32_t i = 0; i < f->graph->count; i++) {
-        hi_place *p = &f->places[i];
-        p->job.source = &f->source;
-        heist_init(&p->left, f->nodes[i].need);
-        heist_init(&p->active, 0);
+        f->places[i].job.source = &f->source;
+        heist_init(&f->left[i], f->nodes[i].need);
+        if (f->active) heist_init(&f->active[i], 0);
     }
 }
 
 static heist_flow *create(heist_graph *g)
 {
-    size_t places = ((size_t)g->count + 1) * sizeof(hi_place);
-    size_t head = sizeof(heist_flow) + places;
-    head = (head + HI_OUTPUT_ALIGN - 1) & ~(size_t)(HI_OUTPUT_ALIGN - 1);
-    size_t bytes = head + g->output_units * HI_OUTPUT_ALIGN;
-    heist_flow *f = hi_alloc_raw(&g->allocator, bytes, HEIST_LINE);
-    if (!f) return NULL;
-    memset(f, 0, sizeof *f);
+    size_t n = g->count;
+    size_t places = sizeof(heist_flow);
+    size_t left = places + (n + 1) * sizeof(hi_place);
+    size_t active = left + n * sizeof(hi_number);
+    size_t outputs = active + (g->weak ? n * sizeof(hi_number) : 0);
+    outputs = (outputs + HI_OUTPUT_ALIGN - 1) & ~(size_t)(HI_OUTPUT_ALIGN - 1);
+    size_t bytes = outputs + g->output_units * HI_OUTPUT_ALIGN;
+    char *memory = hi_alloc_raw(&g->allocator, bytes, HEIST_LINE);
+    if (!memory) return NULL;
+    heist_flow *f = memset(memory, 0, sizeof *f);
     f->bytes = bytes;
     f->source.run = hi_flow_run_job;
     f->token.run = hi_flow_run_token;
     f->graph = g;
     f->nodes = g->nodes;
     f->to = g->to;
-    f->places = (hi_place *)(void *)(f + 1);
-    f->outputs = (char *)f + head;
-    f->places[g->count].job.source = &f->token;
+    f->places = (hi_place *)(void *)(memory + places);
+    f->left = (hi_number *)(void *)(memory + left);
+    f->active = g->weak ? (hi_number *)(void *)(memory + active) : NULL;
+    f->outputs = memory + outputs;
+    f->places[n].job.source = &f->token;
     arm(f);
     return f;
 }
@@ -265,6 +270,7 @@ static void take_part(heist_ctx c, heist_flow *f)
     heist_init(&solo->called, 0);
     solo->ready = NULL;
     solo->light = false;
+    solo->entered = 0;
     solo->every = solo->budget = FIRST_LOOK;
     solo->started = solo->looked = hi_clock();
     if (!alone) {
@@ -287,10 +293,10 @@ static void remember(heist_flow *f)
 {
     heist_graph *g = f->graph;
     int64_t took = f->solo.light ? 0 : hi_clock() - f->solo.started;
-    bool heavy = took >= LONG_RUN && took / g->count >= HEAVY_NODE;
-    /* relaxed: hint */
-    if (heist_load_relaxed(&g->heavy) != heavy)
-        heist_store_relaxed(&g->heavy, heavy); /* relaxed: hint */
+    uint32_t was = heist_load_relaxed(&g->heavy); /* relaxed: hint */
+    bool dear = took >= LONG_RUN && took / g->count >= HEAVY_NODE;
+    uint32_t heavy = !dear ? 0 : was ? was - 1 : HEAVY_RUNS;
+    if (heavy != was) heist_store_relaxed(&g->heavy, heavy); /* relaxed: hint */
 }
 
 static void end_async(heist_flow *f)

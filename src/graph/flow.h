@@ -8,7 +8,8 @@
  * concerns the run as a whole is kept there.
  *
  * Fields, and who touches them
- *   places          whoever runs the node, and who runs one before it
+ *   places          whoever runs the node, and who makes it ready
+ *   left, active    whoever runs the node, and who runs one before it
  *   pending         all workers of the flow
  *   heed            set under the root's lock, read before each node
  *   solo.*          src/graph/flow.c
@@ -21,11 +22,13 @@
 
 /* A node's place in one flow. */
 typedef struct hi_place {
-    hi_job job;                    /* its source is in the flow */
-    struct hi_place *next;         /* of those that are ready together */
-    HEIST_ATOMIC(uint32_t) left;   /* arrivals that it waits for */
-    HEIST_ATOMIC(uint32_t) active; /* with conditions: ready or running */
+    hi_job job;            /* its source is in the flow */
+    struct hi_place *next; /* of those that are ready together */
 } hi_place;
+
+/* A number for each node of a flow, beside the places: many are in a cache line,
+ * which workers take from each other. */
+typedef HEIST_ATOMIC(uint32_t) hi_number;
 
 /* Places that are ready, in the order in which they became so. */
 typedef struct hi_batch {
@@ -62,6 +65,7 @@ typedef struct hi_solo {
     unsigned every;                 /* nodes between two looks */
     bool light;                     /* it ended in the owner's hands */
     int64_t looked, started;
+    int64_t entered; /* the node after which the owner looks; 0: none */
 } hi_solo;
 
 struct heist_flow {
@@ -69,7 +73,9 @@ struct heist_flow {
     heist_graph *graph;
     const hi_node *nodes;
     const uint32_t *to;
-    hi_place *places; /* one more than nodes: the token */
+    hi_place *places;  /* one more than nodes: the token */
+    hi_number *left;   /* arrivals that a node waits for */
+    hi_number *active; /* ready or running; NULL: without conditions */
     char *outputs;
     heist_flow *root;
     hi_place *outer; /* whose node waits for it; NULL: nobody's */

@@ -134,11 +134,12 @@ static int failed(heist_graph *g, int rc)
 /* The edges as a list again.  -EBUSY: it runs; -ENOMEM. */
 static int unseal(heist_graph *g)
 {
+    /* relaxed: own-field (what runs is sealed) */
+    if (!heist_load_relaxed(&g->sealed)) return 0;
     hi_lock_take(&g->lock);
     bool busy = g->running != 0;
     hi_lock_give(&g->lock);
     if (busy) return -EBUSY;
-    if (!heist_load_relaxed(&g->sealed)) return 0; /* relaxed: own-field */
     hi_edge *edges = NULL;
     uint32_t capacity = 0;
     if (g->edge_count &&
@@ -165,7 +166,9 @@ static int change(heist_graph *g)
 
 static bool is_node(const heist_graph *g, heist_node n)
 {
-    return n.id < g->count && g->nodes[n.id].kind != HI_NODE_ERASED;
+    if (n.id >= g->count) return false;
+    /* Most graphs have none, and looking at a node far away takes long. */
+    return !g->erased || g->nodes[n.id].kind != HI_NODE_ERASED;
 }
 
 static int change_node(heist_graph *g, heist_node n)

@@ -1,551 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * pipeline.c: tokens through stages.
- *
- * Token n uses line n % lines.  A place is a stage of a line; a serial place
- * waits for two arrivals: of its token, which has left the stage before, and of
- * the token before, which has left this stage.  At the first stage the token has
- * come when its line is free.  A parallel place waits for nothing: the worker
- * that brings the token goes on with it.
- *
- *     line 0   read 0 -> pack 0 -> write 0 -> read 3 ...      (its own token)
- *                v                    v
- *     line 1   read 1 -> pack 1 -> write 1 -> read 4 ...      (the one before)
- *                v                    v
- *     line 2   read 2 -> pack 2 -> write 2 -> read 5 ...
- *
- * The end.  When there are no more tokens the turn at the first stage goes round
- * all lines once more.  It gets to a line only when that is free, so when it has
- * been everywhere all tokens are through: nobody has to count them.
- *
- * A run begins in the hands of its owner, the worker that called, who takes one
- * token after the other through all stages and touches no counters.  He shares it
- * for good when that seems worth it and somebody could help, or when somebody
- * calls: an open frame lies below his stages, and who gets it (exposed by a stage
- * that forks or waits, or rescued from behind a long one) calls, and without an
- * answer takes over.
- *
- *                 owner: meet                 any worker: run_lines
- *        ALONE ------------------> SHARED <----------------------+
- *          | ^                       ^    -----------------------+
- *     help | | meet                  |
- *          v |     take_over         |
- *        CALLED ---------------------+
- *
- * Invariants
- *   I1  a line has at most one place that is ready or running; who made it ready
- *       or runs it is the only one to touch the line, but for its counters.
- *   I2  not shared: nobody looks at counters, and no line but the owner's is used.
- *       lay_out, which sets them all, is called once.
- *   I3  steps is the number of stages that the owner has finished.  Who takes over
- *       counts what it says as done and the next stage as running: the owner, who
- *       looks at `others` after every stage, is then in that stage or before it.
- *   I4  the frame is joined before the owner's token goes on in a shared run, so a
- *       helper finds the run alive.
- *   I5  ending and drained belong to who is at the first stage.
- *
- * Edges
- *   P1  arrives    acq_rel left   ->  arrives    acq_rel left   payload, place
- *       run_lines  left again     ->  arrives    (at the next round)
- *   P2  run_alone  release steps  ->  take_over  acquire steps  what stages did
- *   P3  run_alone  steps; others  <>  take_over  others; barrier; steps
- *
- * Locks: a run's own, for taking over and for failures; no other one under it.
+ * pipeline.c: the life of a run of a pipeline, and what a stage can ask.
  */
-#include "graph/flow.h"
+#include "graph/line.h"
 #include "queue/memory.h"
 
 #include <errno.h>
-#include <heist/pipeline.h>
-#include <string.h>
 
 enum {
-    SHARE_COST = 200,  /* ns per stage from which sharing pays */
-    SHARE_AGE = 2000,  /* ns a run lasts before it is shared, */
-    WAKE_AGE = 20000,  /* ... and before it wakes anybody */
-    LOOK_SOON = 2000,  /* ns between looks: less is too often, */
-    LOOK_LATE = 10000, /* ... more is too seldom */
-    LOOK_MOST = 1024,  /* stages between looks */
-    CALL_SPINS = 64,   /* looks for an answer before taking over */
-    TURNS = 64,        /* stages in a row before others get their turn */
     PAYLOAD_ALIGN = 16
 };
 
-/* Who takes part. */
-enum {
-    ALONE,
-    CALLED, /* somebody wants to */
-    SHARED
-};
-
-typedef HEIST_ATOMIC(uint32_t) counter;
-
-typedef struct run {
-    hi_job_source source; /* of its lines' jobs */
-    const heist_stage *stages;
-    uint32_t count; /* of stages */
-    uint32_t lines;
-    size_t stride;  /* of lines, from one to the next */
-    size_t payload; /* where it begins in a line */
-    const heist_pipeline *pipeline;
-    void *context;
-    heist_time deadline;
-    heist_latch *cancel;
-    const heist_step *step;         /* whose node it is; NULL: nobody's */
-    bool heeds;                     /* one of these three can end it */
-    HEIST_ATOMIC(uint64_t) dropped; /* tokens from this one on are */
-    hi_lock lock;
-    bool failed;
-    int stopped; /* why all were dropped, or 0 */
-    heist_pipeline_failure failure;
-    heist_latch ended;
-
-    /* Whose turn it is at the first stage. */
-    bool ending;      /* there are no more tokens */
-    uint32_t drained; /* lines found free since */
-
-    /* The owner's. */
-    HEIST_ATOMIC(uint64_t) steps HEIST_ALIGNED(HEIST_LINE);
-    counter others;
-    unsigned budget; /* stages until he looks around */
-    unsigned every;  /* stages between two looks */
-    int64_t looked, started;
-    uint64_t handed; /* steps when it was shared */
-} run;
-
-/* A line, and the token on it. */
-struct heist_token {
-    hi_job job;
-    run *run;
-    uint64_t number;
-    heist_token *next; /* in a list of those that no deque had room for */
-    uint32_t index;
-    uint32_t stage;
-    bool dropped;
-    counter left[]; /* arrivals that the stages wait for; then the payload */
-};
-
-/* --- lines ------------------------------------------------------------------------ */
-
-static heist_token *line_at(run *r, uint64_t index)
-{
-    return (heist_token *)(void *)((char *)(r + 1) + index * r->stride);
-}
-
-static inline heist_token *line_after(run *r, const heist_token *l)
-{
-    return l->index + 1 == r->lines ? line_at(r, 0) : line_at(r, l->index + 1);
-}
-
-static inline bool is_serial(const run *r, uint32_t stage)
-{
-    return r->stages[stage].kind == HEIST_SERIAL;
-}
-
-static void *payload_of(heist_token *l)
-{
-    return (char *)l + l->run->payload;
-}
-
-/* --- stopping ---------------------------------------------------------------------- */
-
-static void fail(run *r, const heist_token *l, int code)
-{
-    hi_lock_take(&r->lock);
-    if (!r->failed || l->number < r->failure.token) {
-        r->failed = true;
-        r->failure = (heist_pipeline_failure){
-            .code = code, .stage = l->stage, .token = l->number};
-    }
-    /* relaxed: under-lock */
-    if (l->number < heist_load_relaxed(&r->dropped))
-        heist_store_relaxed(&r->dropped, l->number); /* relaxed: under-lock */
-    hi_lock_give(&r->lock);
-}
-
-static void stop(run *r, int code)
-{
-    hi_lock_take(&r->lock);
-    if (r->stopped == 0) r->stopped = code;
-    heist_store_relaxed(&r->dropped, 0); /* relaxed: under-lock */
-    hi_lock_give(&r->lock);
-}
-
-/* Why the run is to end now, apart from failures; or 0. */
-static int reason_to_stop(const run *r)
-{
-    if (r->deadline != HEIST_FOREVER && hi_clock() >= r->deadline)
-        return -ETIMEDOUT;
-    if (r->cancel && heist_latch_wait(r->cancel, HEIST_NOW) == 0)
-        return -ECANCELED;
-    if (r->step && heist_step_stopped(r->step)) return -ECANCELED;
-    return 0;
-}
-
-static inline bool is_dropped(const run *r, const heist_token *l)
-{
-    /* relaxed: hint (who has not heard of it yet runs a stage more) */
-    return l->number >= heist_load_relaxed(&r->dropped);
-}
-
-static bool may_go_on(run *r, const heist_token *l)
-{
-    if (is_dropped(r, l)) return false;
-    int code = r->heeds ? reason_to_stop(r) : 0;
-    if (code == 0) return true;
-    stop(r, code);
-    return false;
-}
-
-/* --- stages ------------------------------------------------------------------------- */
-
-static void drop(run *r, heist_token *l)
-{
-    const heist_pipeline *p = r->pipeline;
-    l->dropped = true;
-    if (p->drop) p->drop(l, p->drop_arg);
-}
-
-/* Makes a token, if there is one more. */
-static __attribute__((noinline)) bool play_first(heist_ctx c, run *r,
-                                                 heist_token *l)
-{
-    if (r->ending) return false;
-    l->dropped = false;
-    if (!may_go_on(r, l)) {
-        r->ending = true;
-        return false;
-    }
-    if (l->number < r->lines)
-        memset(payload_of(l), 0, r->pipeline->token_bytes);
-    int rc = r->stages[0].fn(c, l, r->stages[0].arg);
-    if (rc < 0) {
-        fail(r, l, rc);
-        r->ending = true;
-    }
-    return !r->ending;
-}
-
-/* Runs the stage at which l is.  False: its token is none, or is dropped. */
-static inline bool play(heist_ctx c, run *r, heist_token *l)
-{
-    if (l->stage == 0) return play_first(c, r, l);
-    if (l->dropped) return false;
-    if (HEIST_UNLIKELY(!may_go_on(r, l))) {
-        drop(r, l);
-        return false;
-    }
-    const heist_stage *stage = &r->stages[l->stage];
-    int rc = stage->fn(c, l, stage->arg);
-    if (HEIST_LIKELY(rc >= 0)) return true;
-    fail(r, l, rc);
-    drop(r, l);
-    return false;
-}
-
-/* --- shared ---------------------------------------------------------------------------- */
-
-/* True: it was the last one that the place waited for. */
-static inline bool arrives(heist_token *l, uint32_t stage)
-{
-    return heist_sub_acq_rel(&l->left[stage], 1) == 1; /* P1: what we did. */
-}
-
-/* No more tokens, and l is free: on to the next line.  At the end the run may be
- * gone when this returns. */
-static heist_token *drain(run *r, const heist_token *l)
-{
-    heist_token *next = line_after(r, l);
-    if (++r->drained == r->lines) {
-        heist_latch_arrive(&r->ended);
-        return NULL;
-    }
-    return arrives(next, 0) ? next : NULL;
-}
-
-/*
- * l has been through its stage: whom that makes ready, itself first.  Without
- * anybody ready the run may be gone when this returns.
- */
-static heist_token *settle(run *r, heist_token *l, heist_token **other)
-{
-    uint32_t stage = l->stage;
-    heist_token *after = line_after(r, l);
-    *other = NULL;
-    if (stage == 0 && r->ending) return drain(r, l);
-    if (is_serial(r, stage) && arrives(after, stage)) *other = after;
-    if (++stage == r->count) {
-        stage = 0;
-        l->number += r->lines;
-    }
-    l->stage = stage;
-    return !is_serial(r, stage) || arrives(l, stage) ? l : NULL;
-}
-
-static void offer(hi_worker *w, heist_token *l, heist_token **kept)
-{
-    if (hi_job_push(w, &l->job)) {
-        hi_job_post(w);
-        return;
-    }
-    l->next = *kept; /* no memory: we run it ourselves */
-    *kept = l;
-}
-
-/* Runs l, and what that makes ready, until there is nothing more to be had without
- * a search.  `ran`: its stage has been run already. */
-static void run_lines(heist_ctx c, run *r, heist_token *l, bool ran)
-{
-    hi_worker *w = hi_worker_of(c);
-    heist_token *kept = NULL, *other;
-    for (unsigned turn = 1; l; turn++) {
-        if (!ran) {
-            /* P1: nobody arrives here again before we have gone on. */
-            heist_store_relaxed(&l->left[l->stage], 2);
-            play(c, r, l);
-        }
-        ran = false;
-        l = settle(r, l, &other);
-        if (other) offer(w, other, &kept);
-        if (!l && kept) {
-            l = kept;
-            kept = l->next;
-        }
-        /* Now and then others get their turn. */
-        if (turn % TURNS == 0 && l && !kept && hi_job_push(w, &l->job)) {
-            hi_job_post(w);
-            l = NULL;
-        }
-    }
-}
-
-/* What a worker does that has found a line. */
-static void run_job(heist_ctx c, hi_job *job)
-{
-    heist_token *l = heist_container(job, heist_token, job);
-    run_lines(c, l->run, l, false);
-}
-
-/*
- * Sets the counters to what they are when the owner, alone so far, has finished so
- * many stages and is in the next one.  Returns the line that is ready, or NULL.
- */
-static heist_token *lay_out(run *r, uint64_t steps)
-{
-    uint64_t token = steps / r->count;
-    uint32_t stage = (uint32_t)(steps % r->count);
-    heist_token *own = line_at(r, token % r->lines), *l = own;
-    for (uint32_t ahead = 0; ahead < r->lines; ahead++) {
-        if (ahead > 0) {
-            l->number = token + ahead;
-            l->stage = 0;
-        }
-        for (uint32_t i = 0; i < r->count; i++) {
-            bool free = ahead > 0 && i == 0;
-            bool has_left = ahead == 0 ? i > stage : ahead == 1 && i < stage;
-            heist_init(&l->left[i], free || has_left ? 1 : 2);
-        }
-        l = line_after(r, l);
-    }
-    r->handed = steps;
-    heist_store_relaxed(&r->others, SHARED); /* relaxed: under-lock */
-    return stage > 0 ? line_after(r, own) : NULL;
-}
-
-/* --- alone ------------------------------------------------------------------------------ */
-
-/* Helper: takes the other lines out of the hands of an owner that does not
- * answer. */
-static heist_token *take_over(run *r)
-{
-    heist_token *ready = NULL;
-    hi_lock_take(&r->lock);
-    if (heist_load_relaxed(&r->others) == CALLED) { /* relaxed: under-lock */
-        hi_barrier_all(); /* P3: we have called, now see where it is. */
-        /* P2: as it was before the stage it is in. */
-        ready = lay_out(r, heist_load_acquire(&r->steps));
-    }
-    hi_lock_give(&r->lock);
-    return ready;
-}
-
-/* The function of the open frame. */
-static void help(heist_ctx c, heist_frame *f)
-{
-    run *r = f->arg[0].p;
-    uint32_t alone = ALONE;
-    heist_token *kept = NULL;
-    /* P3: we call. */
-    if (!heist_cas_relaxed(&r->others, &alone, CALLED)) return;
-    for (unsigned spins = 0; spins < CALL_SPINS; spins++) {
-        /* relaxed: hint (that the owner has answered) */
-        if (heist_load_relaxed(&r->others) != CALLED) return;
-        hi_cpu_relax();
-    }
-    heist_token *ready = take_over(r);
-    if (ready) offer(hi_worker_of(c), ready, &kept);
-    if (kept) run_lines(c, r, kept, false);
-}
-
-static heist_ctx open_frame(heist_ctx c, run *r)
-{
-    heist_slot(c)->arg[0].p = r;
-    return heist_fork(c, help);
-}
-
-/* Opens it again without looking around: we just did. */
-static void reopen_frame(heist_ctx c, run *r)
-{
-    heist_slot(c)->arg[0].p = r;
-    heist_store_release(&c.frame->fn, help); /* F1: as heist_fork does. */
-}
-
-/* Owner: the time since the last look, per stage. */
-static int64_t pace(run *r, int64_t now)
-{
-    int64_t since = now - r->looked, stages = r->every - r->budget;
-    if (since < LOOK_SOON && r->every < LOOK_MOST) r->every *= 2;
-    if (since > LOOK_LATE && r->every > 1) r->every /= 2;
-    r->budget = r->every;
-    r->looked = now;
-    return since / (stages > 0 ? stages : 1);
-}
-
-static bool worth_sharing(const hi_worker *w, const run *r, int64_t now,
-                          int64_t cost)
-{
-    heist_runtime *rt = w->rt;
-    int64_t age = now - r->started;
-    if (cost < SHARE_COST || w->orphan) return false;
-    if (age >= WAKE_AGE && hi_sleep_could_help(rt)) return true;
-    /* relaxed: hint */
-    return age >= SHARE_AGE && heist_load_relaxed(&rt->sleep.searching) > 0;
-}
-
-/*
- * Owner, between stages, with the frame at c open: shares the run if that is due,
- * and answers who has called.  True: it is shared, and the frame closed.
- */
-static __attribute__((noinline)) bool meet(heist_ctx c, run *r, uint64_t steps)
-{
-    hi_worker *w = hi_worker_of(c);
-    heist_token *ready = NULL, *kept = NULL;
-    int64_t now = hi_clock(), cost = pace(r, now);
-    hi_lock_take(&r->lock);
-    uint32_t others = heist_load_relaxed(&r->others); /* relaxed: under-lock */
-    bool shared = others == SHARED;
-    if (!shared && worth_sharing(w, r, now, cost)) {
-        ready = lay_out(r, steps);
-        shared = true;
-    } else if (others == CALLED) {
-        heist_store_relaxed(&r->others, ALONE); /* relaxed: under-lock */
-    }
-    hi_lock_give(&r->lock);
-    hi_strand_answer(hi_strand_from(c.strand), c.frame);
-    if (!shared && others == ALONE) return false;
-    heist_join(c); /* whoever took it is done by now, or soon */
-    if (!shared) reopen_frame(c, r);
-    if (ready) offer(w, ready, &kept);
-    if (kept) run_lines(c, r, kept, false);
-    return shared;
-}
-
-/* Owner: no more tokens.  True: the run was taken over before, others have some. */
-static bool close_up(heist_ctx c, run *r)
-{
-    hi_lock_take(&r->lock);
-    /* relaxed: under-lock */
-    bool shared = heist_load_relaxed(&r->others) == SHARED;
-    heist_store_relaxed(&r->others, SHARED); /* relaxed: under-lock */
-    hi_lock_give(&r->lock);
-    heist_join(c);
-    return shared;
-}
-
-/* Where an owner is going. */
-typedef struct spot {
-    heist_token *line;
-    uint64_t number;
-    uint32_t stage;
-} spot;
-
-/* The next stage; after the last one, the first stage of the next token. */
-static inline spot spot_after(run *r, heist_token *l)
-{
-    if (l->stage + 1 < r->count) return (spot){l, l->number, l->stage + 1};
-    return (spot){line_after(r, l), l->number + 1, 0};
-}
-
-static inline heist_token *move_to(spot s)
-{
-    s.line->number = s.number;
-    s.line->stage = s.stage;
-    return s.line;
-}
-
-static void run_alone(heist_ctx c, run *r)
-{
-    heist_token *l = line_at(r, 0);
-    heist_ctx above = open_frame(c, r);
-    const hi_strand *s = hi_strand_from(c.strand);
-    for (uint64_t steps = 1; play(above, r, l); steps++) {
-        spot next = spot_after(r, l);          /* I3: l may not be ours then. */
-        heist_store_release(&r->steps, steps); /* P2: what it did. */
-        heist_fence_compiler(); /* P3: out of the stage, now see who calls. */
-        /* relaxed: after-P3 */
-        bool company = heist_load_relaxed(&r->others) != ALONE;
-        if (HEIST_UNLIKELY(--r->budget == 0 || company ||
-                           hi_strand_is_called(s, c.frame)) &&
-            meet(c, r, steps)) {
-            bool counted = r->handed == steps;
-            run_lines(c, r, counted ? move_to(next) : l, !counted);
-            return;
-        }
-        l = move_to(next);
-    }
-    if (close_up(c, r))
-        run_lines(c, r, l, true);
-    else
-        heist_latch_arrive(&r->ended);
-}
-
-/* Nobody could help. */
-static void run_single(heist_ctx c, run *r)
-{
-    heist_token *l = line_at(r, 0);
-    while (play(c, r, l))
-        l = move_to(spot_after(r, l));
-    heist_latch_arrive(&r->ended);
-}
-
-/* --- taking part and waiting ------------------------------------------------------------- */
-
-static void take_part(heist_ctx c, run *r)
-{
-    const hi_worker *w = hi_worker_of(c);
-    if (r->lines == 1 || r->count == 1 || !w->rt) {
-        run_single(c, r);
-        return;
-    }
-    r->started = r->looked = hi_clock();
-    /* Alone only where it could be taken over.  relaxed: hint */
-    if (heist_load_relaxed(&w->rt->rescue) &&
-        w->rt->config.exposure != HEIST_EAGER) {
-        run_alone(c, r);
-        return;
-    }
-    lay_out(r, 0);
-    run_lines(c, r, line_at(r, 0), false);
-}
+/* --- taking part and waiting ---------------------------------------------- */
 
 /* A line of r that is ready, as far as one can be had. */
-static hi_job *find_job(heist_ctx c, run *r)
+static hi_job *find_job(heist_ctx c, hi_pipe *r)
 {
     hi_worker *w = hi_worker_of(c);
     hi_job *job = hi_job_pop(w);
     if (!job)
-        return w->rt ? hi_job_steal(w, &line_at(r, 0)->job,
-                                    &line_at(r, r->lines)->job)
+        return w->rt ? hi_job_steal(w, &hi_line_at(r, 0)->job,
+                                    &hi_line_at(r, r->lines)->job)
                      : NULL;
     if (job->source == &r->source) return job;
     if (hi_job_push(w, job))
@@ -558,14 +33,14 @@ static hi_job *find_job(heist_ctx c, run *r)
 /* The caller's part of a run. */
 static void region(heist_ctx c, void *arg)
 {
-    run *r = arg;
+    hi_pipe *r = arg;
     const hi_worker *w = hi_worker_of(c);
     int64_t until = 0;
-    take_part(c, r);
+    hi_pipe_begin(c, r);
     while (heist_latch_wait(&r->ended, HEIST_NOW) < 0) {
         hi_job *job = find_job(c, r);
         if (job) {
-            run_job(c, job);
+            hi_pipe_run_job(c, job);
             until = 0;
             continue;
         }
@@ -575,17 +50,15 @@ static void region(heist_ctx c, void *arg)
         for (int i = 0; i < 8; i++)
             hi_cpu_relax();
     }
-    if (heist_latch_wait(&r->ended, r->deadline) == 0) return;
-    stop(r, -ETIMEDOUT);
     heist_latch_wait(&r->ended, HEIST_FOREVER);
 }
 
-/* --- making a run --------------------------------------------------------------------------- */
+/* --- making a run --------------------------------------------------------- */
 
 static int check(const heist_pipeline *p)
 {
-    if (p->count == 0 || p->count >= UINT32_MAX || p->lines >= UINT32_MAX ||
-        p->stages[0].kind != HEIST_SERIAL)
+    if (!p->stages || p->count == 0 || p->count >= UINT32_MAX ||
+        p->lines >= UINT32_MAX || p->stages[0].kind != HEIST_SERIAL)
         return -EINVAL;
     for (size_t i = 0; i < p->count; i++)
         if (!p->stages[i].fn) return -EINVAL;
@@ -593,9 +66,9 @@ static int check(const heist_pipeline *p)
 }
 
 /* Sets where things are in a line.  Returns the bytes of all; 0: too many. */
-static size_t measure(run *r)
+static size_t measure(hi_pipe *r)
 {
-    size_t bytes = sizeof(heist_token) + r->count * sizeof(counter);
+    size_t bytes = sizeof(heist_token) + r->count * sizeof(hi_arrivals);
     r->payload = (bytes + PAYLOAD_ALIGN - 1) & ~(size_t)(PAYLOAD_ALIGN - 1);
     if (__builtin_add_overflow(r->payload, r->pipeline->token_bytes, &bytes) ||
         __builtin_add_overflow(bytes, HEIST_LINE - 1, &bytes))
@@ -607,24 +80,24 @@ static size_t measure(run *r)
     return bytes;
 }
 
-static void init(run *r)
+static void init(hi_pipe *r)
 {
-    r->source.run = run_job;
+    r->source.run = hi_pipe_run_job;
     r->heeds = r->deadline != HEIST_FOREVER || r->cancel || r->step;
     heist_init(&r->dropped, UINT64_MAX);
     r->budget = r->every = 1;
     heist_latch_init(&r->ended, 1);
     for (uint32_t i = 0; i < r->lines; i++) {
-        heist_token *l = line_at(r, i);
+        heist_token *l = hi_line_at(r, i);
         l->job.source = &r->source;
         l->run = r;
         l->index = i;
     }
-    line_at(r, 0)->number = 0;
-    line_at(r, 0)->stage = 0;
+    hi_line_at(r, 0)->number = 0;
+    hi_line_at(r, 0)->stage = 0;
 }
 
-static int result_of(const run *r, heist_pipeline_failure *why)
+static int result_of(const hi_pipe *r, heist_pipeline_failure *why)
 {
     if (!r->failed) return r->stopped;
     if (why) {
@@ -635,22 +108,22 @@ static int result_of(const run *r, heist_pipeline_failure *why)
     return r->failure.code;
 }
 
-/* c NULL: the caller has no context, and gets one. */
-static int run_pipeline(const heist_ctx *c, const run *plan,
+/* Runs it as planned.  c NULL: the caller has no context, and gets one. */
+static int run_pipeline(const heist_ctx *c, hi_pipe *plan,
                         const heist_pipeline_opts *opts)
 {
-    run sized = *plan;
     const heist_pipeline *p = plan->pipeline;
     int rc = check(p);
     if (rc < 0) return rc;
     unsigned workers = p->lines ? 0 : heist_workers(opts->rt);
-    sized.stages = p->stages;
-    sized.count = (uint32_t)p->count;
-    sized.lines = p->lines ? (uint32_t)p->lines : 2 * (workers ? workers : 1);
-    size_t bytes = measure(&sized);
-    run *r = bytes ? hi_alloc_raw(opts->allocator, bytes, HEIST_LINE) : NULL;
+    plan->stages = p->stages;
+    plan->count = (uint32_t)p->count;
+    plan->lines = p->lines ? (uint32_t)p->lines : 2 * (workers ? workers : 1);
+    size_t bytes = measure(plan);
+    hi_pipe *r =
+        bytes ? hi_alloc_raw(opts->allocator, bytes, HEIST_LINE) : NULL;
     if (!r) return -ENOMEM;
-    *r = sized;
+    *r = *plan;
     init(r);
     if (c)
         region(*c, r);
@@ -666,20 +139,20 @@ int heist_pipeline_run(const heist_pipeline *pipeline,
 {
     heist_pipeline_opts o = {0};
     if (opts) o = *opts;
-    run plan = {.pipeline = pipeline,
-                .context = o.context,
-                .deadline = deadline,
-                .cancel = o.cancel};
+    hi_pipe plan = {.pipeline = pipeline,
+                    .context = o.context,
+                    .deadline = deadline,
+                    .cancel = o.cancel};
     return run_pipeline(NULL, &plan, &o);
 }
 
 static int run_node(heist_ctx c, heist_step *step, void *arg)
 {
     heist_pipeline_opts o = {.allocator = &step->flow->graph->allocator};
-    run plan = {.pipeline = arg,
-                .context = heist_step_context(step),
-                .deadline = step->flow->root->opts.deadline,
-                .step = step};
+    hi_pipe plan = {.pipeline = arg,
+                    .context = heist_step_context(step),
+                    .deadline = step->flow->root->opts.deadline,
+                    .step = step};
     return run_pipeline(&c, &plan, &o);
 }
 
@@ -689,14 +162,14 @@ heist_node heist_graph_add_pipeline(heist_graph *g, const char *name,
     return heist_graph_add(g, name, run_node, (void *)(uintptr_t)pipeline);
 }
 
-/* --- in a stage -------------------------------------------------------------------------------- */
+/* --- in a stage ----------------------------------------------------------- */
 
 void *heist_token_data(heist_token *token, size_t bytes)
 {
     size_t has = token->run->pipeline->token_bytes;
     hi_check(bytes <= has, "a token's payload is not that large");
     (void)bytes;
-    return has ? payload_of(token) : NULL;
+    return has ? hi_line_payload(token) : NULL;
 }
 
 uint64_t heist_token_number(const heist_token *token)
@@ -721,8 +194,7 @@ void *heist_token_context(const heist_token *token)
 
 bool heist_token_stopped(const heist_token *token)
 {
-    const run *r = token->run;
-    return is_dropped(r, token) || (r->heeds && reason_to_stop(r) != 0);
+    return hi_pipe_is_dropped(token->run, token);
 }
 
 void heist_token_stop(heist_token *token)

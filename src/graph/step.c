@@ -60,7 +60,7 @@ int heist_step_pick(heist_step *step, size_t edge)
     if (n->kind != HI_NODE_CHOICE || edge >= n[1].out - n->out) return -EINVAL;
     hi_place *p = &f->places[f->to[n->out + edge]];
     /* relaxed: hint (one of two gets it) */
-    if (heist_swap_relaxed(&p->active, 1)) return -EEXIST;
+    if (heist_swap_relaxed(&f->active[p - f->places], 1)) return -EEXIST;
     hi_batch_add(&step->picked, p);
     return 0;
 }
