@@ -83,6 +83,8 @@ struct bench_algo {
     void (*sort_records)(struct bench_record *base, size_t n); /* by key */
 };
 
+struct bench_graphs; /* graph.h */
+
 /*
  * A peer fills in this table; NULL is a problem it does not solve.  Every
  * function is one region: it is called by a thread outside of the pool and
@@ -105,7 +107,8 @@ struct bench_peer {
     /* n thefts in one region; ns[i] is the time from fork to join of one.
      * Returns how many ran on another thread. */
     uint64_t (*steal)(uint64_t *ns, uint64_t n);
-    const struct bench_algo *algo; /* NULL: none of them */
+    const struct bench_algo *algo;     /* NULL: none of them */
+    const struct bench_graphs *graphs; /* the same */
 };
 
 extern const struct bench_peer bench_peer;

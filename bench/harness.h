@@ -2,8 +2,8 @@
 #ifndef HEIST_BENCH_HARNESS_H
 #define HEIST_BENCH_HARNESS_H
 
-/* What the files of the harness share: main.c, and arrays.c for the
- * algorithms.  Peers see bench.h only. */
+/* What the files of the harness share: main.c, arrays.c for the algorithms, and
+ * graph.c for the task graphs.  Peers see bench.h and graph.h only. */
 #include "bench.h"
 
 struct plan {
@@ -31,5 +31,11 @@ void bench_measure_array(const struct plan *p);
 /* The same with many regions per sample, for what is soon done. */
 void bench_measure_short_array(const struct plan *p);
 bool bench_can_array(const struct plan *p);
+
+/* Runs the graph that the plan is named after. */
+void bench_measure_graph(const struct plan *p);
+/* Builds two of them: what takes how long, and how much memory. */
+void bench_measure_build(const struct plan *p);
+bool bench_can_graph(const struct plan *p);
 
 #endif

@@ -6,11 +6,12 @@
  *
  * prints a line per sample:
  *
- *     sample VALUE P10 P90 RUNS RESULT
+ *     sample VALUE P10 P90 RUNS RESULT [METRIC]
  *
- * VALUE is seconds (milliseconds of CPU per second for the idle ones), P10 and
- * P90 the spread inside the sample when it stands for RUNS short regions, and
- * RESULT what was computed, for the driver to compare between peers.
+ * VALUE is seconds (of graphs, seconds per task or run; milliseconds of CPU per
+ * second for the idle ones), P10 and P90 the spread inside the sample when it
+ * stands for RUNS short regions, and RESULT what was computed, for the driver to
+ * compare between peers.  METRIC: it is another figure of the same thing.
  */
 #include "harness.h"
 
@@ -315,6 +316,16 @@ static const struct plan plans[] = {
     {"sort-stable-u64", bench_measure_array, 10 * M, 2, 0, 0, NULL, NULL},
     {"sort-strings", bench_measure_array, M, 2, 0, 0, NULL, NULL},
     {"sort-records", bench_measure_array, M, 2, 0, 0, NULL, NULL},
+    {"graph-wide", bench_measure_graph, 1000, 300, 0, 0, NULL, NULL},
+    {"graph-deep", bench_measure_graph, 1000, 300, 0, 0, NULL, NULL},
+    {"graph-wide-850ns", bench_measure_graph, 1000, 200, 0, 0, NULL, NULL},
+    {"graph-deep-850ns", bench_measure_graph, 1000, 200, 0, 0, NULL, NULL},
+    {"graph-chain", bench_measure_graph, M, 10, 0, 0, NULL, NULL},
+    {"graph-tree", bench_measure_graph, 1 << 20, 5, 0, 0, NULL, NULL},
+    {"graph-wavefront", bench_measure_graph, 512, 10, 0, 0, NULL, NULL},
+    {"graph-random", bench_measure_graph, 100000, 20, 0, 0, NULL, NULL},
+    {"graph-rerun", bench_measure_graph, 1000, 3, 0, 0, NULL, NULL},
+    {"graph-build", bench_measure_build, M, 1, 0, 0, NULL, NULL},
     {"region-empty-0", measure_region, 0, 5000, 0, 0, NULL, NULL},
     {"region-empty-100us", measure_region, 0, 500, 100 * US, 0, NULL, NULL},
     {"region-empty-10ms", measure_region, 0, 25, 10 * MS, 0, NULL, NULL},
@@ -343,6 +354,8 @@ static bool peer_can(const struct plan *p)
     if (p->measure == bench_measure_array ||
         p->measure == bench_measure_short_array)
         return bench_can_array(p);
+    if (p->measure == bench_measure_graph || p->measure == bench_measure_build)
+        return bench_can_graph(p);
     if (p->measure == measure_lonely) return peer->alone != NULL;
     return peer->region != NULL;
 }

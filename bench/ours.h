@@ -16,6 +16,7 @@
 void ours_start(unsigned workers, const char *policy);
 void ours_stop(void);
 void ours_run(heist_root_fn *fn, void *arg);
+heist_runtime *ours_runtime(void);
 
 uint64_t serial_fib(unsigned n);
 uint64_t serial_nqueens(unsigned n);
@@ -39,6 +40,8 @@ uint64_t ours_loop(uint64_t n, bool skewed);
 uint64_t ours_region(uint64_t leaves);
 void ours_alone(void (*fn)(void *arg), void *arg);
 uint64_t ours_steal(uint64_t *ns, uint64_t n);
+
+extern const struct bench_graphs serial_graphs, ours_graphs;
 
 extern const struct bench_algo ours_algo;
 void ours_sort(uint64_t *base, size_t n);

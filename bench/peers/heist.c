@@ -15,4 +15,5 @@ const struct bench_peer bench_peer = {
     .alone = ours_alone,
     .steal = ours_steal,
     .algo = &ours_algo,
+    .graphs = &ours_graphs,
 };

@@ -23,4 +23,5 @@ const struct bench_peer bench_peer = {
     .region = serial_region,
     .alone = serial_alone,
     .algo = &serial_algo,
+    .graphs = &serial_graphs,
 };

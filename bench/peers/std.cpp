@@ -131,6 +131,6 @@ const bench_algo algo = {
 extern "C" {
 const struct bench_peer bench_peer = {
     start,   stop,    nullptr, nullptr, nullptr, nullptr, nullptr,
-    nullptr, nullptr, nullptr, nullptr, nullptr, &algo,
+    nullptr, nullptr, nullptr, nullptr, nullptr, &algo,   nullptr,
 };
 }

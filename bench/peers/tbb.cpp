@@ -226,6 +226,6 @@ std::uint64_t steal(std::uint64_t *ns, std::uint64_t n)
 extern "C" {
 const struct bench_peer bench_peer = {
     start, stop, fib,    nqueens, uts,   uts_fine,  uts_sha1,
-    tree,  loop, region, alone,   steal, &tbb_algo,
+    tree,  loop, region, alone,   steal, &tbb_algo, nullptr,
 };
 }
