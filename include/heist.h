@@ -9,6 +9,7 @@
 #include <heist/base.h>
 #include <heist/fork.h>
 #include <heist/graph.h>
+#include <heist/nodes.h>
 #include <heist/pipeline.h>
 #include <heist/runtime.h>
 

@@ -26,9 +26,10 @@ extern "C" {
  *                         .token_bytes = sizeof(struct block)};
  *     int rc = heist_pipeline_run(&p, NULL, HEIST_FOREVER);
  *
- * Stages.  An array as long as you like, given at run time.  A serial stage gets
- * the tokens one at a time and in their order, a parallel one as they come.  The
- * first stage is serial and makes the tokens until it calls heist_token_stop.
+ * Stages.  An array as long as you like, given at run time.  A serial stage
+ * gets the tokens one at a time and in their order, a parallel one as they
+ * come.  The first stage is serial and makes the tokens until it calls
+ * heist_token_stop.
  *
  * Lines.  No more tokens are in flight than there are lines: the first stage
  * waits, without holding up a worker, until the line is free whose turn it is.
@@ -40,8 +41,8 @@ extern "C" {
  * dropped, and of several failures that of the lowest token is reported.
  *
  * A pipeline runs on one worker until it has shown that it is worth sharing.
- * To run one in the background, or to cancel it together with other work, make it
- * a node of a graph.
+ * To run one in the background, or to cancel it together with other work, make
+ * it a node of a graph.
  */
 typedef struct heist_token heist_token; /* one token in one stage */
 
@@ -67,8 +68,8 @@ typedef struct heist_pipeline {
     size_t count;
     size_t lines;       /* tokens in flight at most; 2 for each worker */
     size_t token_bytes; /* of a payload; none */
-    /* Told of each token that the first stage has made and that does not go
-     * through all the others, instead of the first one that it misses. */
+    /* Called once for each token that the first stage has made and that does
+     * not go through all the others; of several tokens at the same time. */
     void (*drop)(heist_token *token, void *arg);
     void *drop_arg;
     uintptr_t reserved[4];
@@ -94,25 +95,27 @@ typedef struct heist_pipeline_opts {
 
 /*
  * Runs a pipeline and returns when its tokens are through.  The calling thread
- * takes part.  At the deadline, or when opts->cancel opens, what runs is finished
- * and all tokens are dropped.  opts may be NULL.
+ * takes part.  At the deadline, or when opts->cancel opens, what runs is
+ * finished and all tokens are dropped.  opts may be NULL.
  *
  * From:    any thread; a task; a stage.
- * Returns: the first of these that holds: the negative errno of the failed token
- *          of lowest number; -ETIMEDOUT; -ECANCELED; 0.
- *          -EINVAL: no stages, one without a function, or the first is not serial;
+ * Returns: the negative errno of the failed token of lowest number; if none has
+ *          failed, -ETIMEDOUT or -ECANCELED if that was seen before the end; 0.
+ *          -EINVAL: no stages, one without a function, or the first is not
+ *          serial;
  *          -ENOMEM; -ESHUTDOWN: rt is stopping; nothing was run then.
- * Memory:  for each line 64 bytes, 4 for each stage, and the payload; in one
- *          piece, for the time of the call.
+ * Memory:  for each line 48 bytes, 4 for each stage, and the payload, rounded
+ *          up to 128; in one piece, for the time of the call.
  */
 HEIST_API int heist_pipeline_run(const heist_pipeline *pipeline,
                                  const heist_pipeline_opts *opts,
                                  heist_time deadline);
 
 /*
- * Adds a node that runs a pipeline, which is looked at when the node starts: nodes
- * before it may set it.  The flow's context is that of the tokens; a flow that
- * ends early ends the pipeline; a failure of the pipeline is one of the node.
+ * Adds a node that runs a pipeline, which is looked at when the node starts:
+ * nodes before it may set it.  The flow's context is that of the tokens; a
+ * flow that ends early ends the pipeline; a failure of the pipeline is one of
+ * the node.
  *
  * From:    whoever builds g.
  * Returns: as heist_graph_add.
@@ -122,12 +125,12 @@ HEIST_API int heist_pipeline_run(const heist_pipeline *pipeline,
 HEIST_API heist_node heist_graph_add_pipeline(heist_graph *g, const char *name,
                                               const heist_pipeline *pipeline);
 
-/* --- in a stage ----------------------------------------------------------------- */
+/* --- in a stage ----------------------------------------------------------- */
 
 /*
- * The token's payload, aligned to 16; NULL if there is none.  The first token of a
- * line finds it zeroed, each later one as the one before has left it.  The macro
- * is the typed way:
+ * The token's payload, aligned to 16; NULL if there is none.  The first token
+ * of a line finds it zeroed, each later one as the one before has left it.
+ * The macro is the typed way:
  *
  *     heist_data(token, double) *= 2;
  *
@@ -139,9 +142,9 @@ HEIST_API void *heist_token_data(heist_token *token, size_t bytes);
 #define heist_data(token, T) (*(T *)heist_token_data((token), sizeof(T)))
 
 /*
- * The token's number, its line and its stage, all counted from zero; the context
- * of the run; and whether the token is to be dropped, so that what takes long may
- * give up.
+ * The token's number, its line and its stage, all counted from zero; the
+ * context of the run; and whether the token is to be dropped, so that what
+ * takes long may give up.
  *
  * From: a stage, with its own token.
  */

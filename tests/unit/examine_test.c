@@ -494,8 +494,8 @@ TEST(a_round_of_a_loop_leaves_nothing_half_waited_for)
     const char *why = "loop: a round may leave j waiting for a branch of c; "
                       "lead its other branches there too";
     CHECK(fails("i>b b>a,c c?x,y a>j x>j j>k y>k k>w w?b,e", -EINVAL, why));
-    CHECK(fails("i>b b>a,c c?x,y,z a>j x>j y>j j>k z>k k>w w?b,e", -EINVAL,
-                why));
+    CHECK(
+        fails("i>b b>a,c c?x,y,z a>j x>j y>j j>k z>k k>w w?b,e", -EINVAL, why));
     CHECK_EQ(needs("i>b b>a,c c?x,y a>j x>j y>j j>w w?b,e", "j"), 2);
     CHECK_EQ(needs("b>a,c c?x,y a>j x>j", "j"), 2);
 }
