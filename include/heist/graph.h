@@ -86,8 +86,8 @@ HEIST_API void heist_graph_destroy(heist_graph *g);
  * later or not; it only passes on.
  *
  * From:    whoever builds g.
- * Returns: the node; one with the id HEIST_NO_NODE when there is no memory, or
- *          while g runs: edges to it are refused, and g keeps the error.
+ * Returns: the node; one with the id HEIST_NO_NODE while g runs, or when there
+ *          is no memory, which g remembers.
  */
 HEIST_API heist_node heist_graph_add(heist_graph *g, const char *name,
                                      heist_node_fn *fn, void *arg);

@@ -6,7 +6,8 @@
  * and waits in line where there is none left, holding those before: nobody can
  * wait in a circle.  Who gives one back hands it to the first in line, who goes
  * on taking the next ones; so none is free while somebody waits for it.  A run
- * that is stopped takes its nodes out of the lines.
+ * that is stopped takes its nodes out of the lines.  Who waits in line visits its
+ * runtime, which so does not end.
  *
  * Locks: a root's, then a limit's.
  */
@@ -101,6 +102,7 @@ static bool take(heist_flow *root, heist_limit *limit, hi_wait *wait)
         limit->free--;
         wait->taken++;
     } else if (!hi_flow_stopped(root)) {
+        if (root->rt) hi_visit_begin(root->rt); /* it must not end meanwhile */
         line_add(limit, wait);
         root_add(root, wait);
         waits = true;
@@ -186,10 +188,12 @@ void hi_limits_give(heist_ctx c, heist_flow *f, const hi_extra *e)
         hi_wait *next = give(e->limits[--mine->taken]);
         if (!next) continue;
         heist_flow *theirs = root_of(next);
+        heist_runtime *rt = theirs->rt;
         hi_lock_take(&theirs->lock);
         root_remove(theirs, next);
         hi_lock_give(&theirs->lock);
         if (take_all(next, extra_of(next))) make_ready(c, f->root, next);
+        if (rt) hi_visit_end(rt); /* it is not in that line any more */
     }
 }
 
@@ -215,7 +219,9 @@ void hi_limits_send_back(hi_wait *left)
 {
     while (left) {
         hi_wait *next = left->next;
+        heist_runtime *rt = root_of(left)->rt;
         send_back(left);
+        if (rt) hi_visit_end(rt); /* it is not in that line any more */
         left = next;
     }
 }

@@ -2322,6 +2322,36 @@ TEST(who_came_first_to_a_limit_is_served_first)
         CHECK_EQ(when(i), i - 1);
 }
 
+TEST(a_runtime_does_not_stop_while_a_flow_of_it_waits_for_a_limit)
+{
+    heist_runtime *rt = start(1);
+    heist_limit limit;
+    heist_limit_init(&limit, 1);
+    counter k = {0};
+    gate t;
+    gate_init(&t);
+    heist_graph *a = create(), *b = create();
+    heist_flow *fa = NULL, *fb = NULL;
+    heist_flow_opts o = {.rt = rt};
+    heist_node n = heist_graph_add(a, "gate", pass_gate, &t);
+    CHECK_EQ(heist_graph_limit(a, n, &limit), 0);
+    n = heist_graph_add(b, "waits", count, &k);
+    CHECK_EQ(heist_graph_limit(b, n, &limit), 0);
+    CHECK_EQ(heist_flow_start(&fa, a, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&t.in, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_flow_start(&fb, b, &o, HEIST_FOREVER), 0);
+    while (in_line(&limit) < 1)
+        sched_yield();
+    CHECK_EQ(heist_stop(rt, heist_after(HEIST_MILLISECOND)), -ETIMEDOUT);
+    heist_latch_arrive(&t.out);
+    stop(rt);
+    CHECK_EQ(heist_flow_close(fa), 0);
+    CHECK_EQ(heist_flow_close(fb), 0);
+    CHECK_EQ(value(&k), 1);
+    heist_graph_destroy(a);
+    heist_graph_destroy(b);
+}
+
 TEST(a_flow_is_cancelled_while_its_nodes_wait_for_a_limit)
 {
     heist_limit limit;
