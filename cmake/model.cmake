@@ -35,7 +35,8 @@ function(heist_model_target target)
 endfunction()
 
 file(GLOB sources CONFIGURE_DEPENDS
-     ${checked}/src/queue/*.c ${checked}/src/core/*.c ${checked}/src/fork/*.c)
+     ${checked}/src/queue/*.c ${checked}/src/core/*.c ${checked}/src/fork/*.c
+     ${checked}/src/graph/*.c)
 add_library(heist_model_watched OBJECT ${sources})
 heist_model_target(heist_model_watched)
 target_compile_options(heist_model_watched PRIVATE ${watched})

@@ -44,6 +44,9 @@ static inline hi_worker *hi_worker_of(heist_ctx c)
 /* Owner.  The newest item of w's deque if that is a job; else NULL. */
 hi_job *hi_job_pop(hi_worker *w);
 
+/* The same if it is at or after `low` and before `high`. */
+hi_job *hi_job_pop_in(hi_worker *w, const hi_job *low, const hi_job *high);
+
 /* Somebody else's oldest item, if that is a job at or after `low` and before
  * `high`; one visit to each.  NULL: none was to be had.  w has a runtime. */
 hi_job *hi_job_steal(hi_worker *w, const hi_job *low, const hi_job *high);

@@ -231,6 +231,13 @@ hi_job *hi_job_pop(hi_worker *w)
     return item ? hi_ticket_job(item) : NULL;
 }
 
+hi_job *hi_job_pop_in(hi_worker *w, const hi_job *low, const hi_job *high)
+{
+    uintptr_t item = hi_deque_newest(&w->deque);
+    if (item < hi_job_ticket(low) || item >= hi_job_ticket(high)) return NULL;
+    return hi_job_pop(w);
+}
+
 hi_job *hi_job_steal(hi_worker *w, const hi_job *low, const hi_job *high)
 {
     heist_runtime *rt = w->rt;

@@ -97,7 +97,6 @@ static inline hi_batch release_plain(heist_flow *f, const hi_node *n,
         if (b.count == 0) *first = &f->nodes[*to];
         hi_batch_add(&b, &places[*to]);
     }
-    if (b.count > 1) pending_add(f, b.count - 1, alone);
     return b;
 }
 
@@ -397,12 +396,51 @@ run_special(heist_ctx *c, heist_flow *root, heist_step *s, const hi_node *n,
     return finish(*c, s, n, got, rc, *alone, ready);
 }
 
+/*
+ * A plain place is done and has made others ready.  In a run that is shared the
+ * worker does not take every one off the root's count at once, which all workers
+ * share: it owes them, and what is ready next pays for that.  As long as it owes,
+ * the root does not end.  True: the run is over.
+ */
+static inline bool account(heist_ctx c, heist_flow *f, bool alone,
+                           uint64_t *debt, hi_batch *ready)
+{
+    if (alone || f != f->root) return settle(c, f, ready->count, alone, ready);
+    if (ready->count == 0) {
+        ++*debt;
+    } else if (ready->count - 1 <= *debt) {
+        *debt -= ready->count - 1;
+    } else {
+        pending_add(f, ready->count - 1 - *debt, alone);
+        *debt = 0;
+    }
+    return false;
+}
+
+/* A worker that owes something: the next of the run in its own deque, or it pays.
+ * *over: that was the end. */
+static hi_place *next_or_pay(heist_ctx c, heist_flow *root, uint64_t debt,
+                             bool tired, bool *over)
+{
+    const hi_place *end = &root->places[root->graph->count];
+    hi_job *job = NULL;
+    if (!tired)
+        job = hi_job_pop_in(hi_worker_of(c), &root->places[0].job, &end->job);
+    if (job) return heist_container(job, hi_place, job);
+    hi_batch none = {NULL, NULL, 0};
+    /* E2: all that was done. */
+    if (heist_sub_acq_rel(&root->pending, debt) == debt)
+        *over = end_nested(c, root, false, &none);
+    return NULL;
+}
+
 void hi_flow_run(heist_ctx c, heist_flow *root, hi_place *p, bool alone)
 {
     hi_worker *w = hi_worker_of(c);
     hi_place *kept = NULL;
     heist_flow *f = NULL;
     const hi_node *known = NULL; /* p's, and p is f's */
+    uint64_t debt = 0;
     bool over = false;
     if (alone) c = hi_alone_begin(c, root);
     for (unsigned turn = 1; p; turn++) {
@@ -419,8 +457,7 @@ void hi_flow_run(heist_ctx c, heist_flow *root, hi_place *p, bool alone)
             over = run_special(&c, root, &s, n, &alone, &kept, &ready);
         } else if (run_plain(&c, root, &s, n, &alone, &rc, &kept)) {
             ready = release_plain(f, n, alone, &known);
-            if (ready.count == 0 && pending_ends(f, alone))
-                over = end_nested(c, f, alone, &ready);
+            over = account(c, f, alone, &debt, &ready);
         } else {
             over = finish(c, &s, n, RAN, rc, alone, &ready);
         }
@@ -428,7 +465,9 @@ void hi_flow_run(heist_ctx c, heist_flow *root, hi_place *p, bool alone)
         if (!alone) known = NULL; /* another one may be next */
         p = alone ? hi_alone_next(&root->solo, &ready)
                   : hi_ready_next(w, root, &ready, &kept);
-        if (turn % TURNS == 0 && !alone && !kept) p = make_way(w, p);
+        bool tired = turn % TURNS == 0 && !alone && !kept;
+        if (tired) p = make_way(w, p);
+        if (!p && debt) p = next_or_pay(c, root, debt, tired, &over);
     }
     if (!over) return;
     if (alone) hi_alone_end(c, root);

@@ -166,8 +166,9 @@ int hi_look_open(hi_look *k, const heist_graph *g, const heist_profile *profile)
 {
     *k = (hi_look){.graph = g, .count = g->count, .saved = errno};
     if (profile && profile->graph != g) return -EINVAL;
-    /* N1 (graph.c): then the edges are sorted already. */
-    bool sealed = heist_load_acquire(&g->sealed);
+    /* relaxed: own-field (who looks has built it; then the edges are sorted
+     * already) */
+    bool sealed = heist_load_relaxed(&g->sealed);
     size_t n = g->count, edges = sealed ? 0 : g->edge_count;
     k->bytes = n * (sizeof(int64_t) + 4 * sizeof(uint32_t) + 1) +
                (edges + 1) * sizeof(uint32_t);

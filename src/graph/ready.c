@@ -13,7 +13,6 @@
 #include "graph/flow.h"
 
 enum {
-    PARTS = 2,   /* chains for each worker, of what is ready at once */
     PATIENCE = 8 /* starts of which one is not the most urgent one's */
 };
 
@@ -27,11 +26,11 @@ void hi_ready_keep(hi_place **kept, hi_place *chain)
     *kept = chain;
 }
 
-/* Offers n linked places in several chains: who takes one has work for a
+/* Offers n linked places in a chain for each worker: who takes one has work for a
  * while. */
 void hi_ready_push(hi_worker *w, hi_place *p, uint32_t n, hi_place **kept)
 {
-    uint32_t parts = w->rt ? PARTS * w->rt->workers : 1;
+    uint32_t parts = w->rt ? w->rt->workers : 1;
     uint32_t length = (n + parts - 1) / parts;
     while (p) {
         hi_place *chain = p;
