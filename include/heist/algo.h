@@ -103,7 +103,7 @@ HEIST_API bool heist_for_while(heist_ctx c, size_t begin, size_t end,
 HEIST_API int heist_try_for(heist_ctx c, size_t begin, size_t end,
                             heist_try_fn *body, void *arg);
 
-/* --- reductions ------------------------------------------------------------- */
+/* --- reductions ----------------------------------------------------------- */
 
 enum {
     /* The tree of combinations depends on the range only, so that rounding is
@@ -203,7 +203,7 @@ HEIST_API bool heist_all(heist_ctx c, const void *base, size_t n, size_t size,
 HEIST_API bool heist_none(heist_ctx c, const void *base, size_t n, size_t size,
                           heist_test_fn *test, void *arg);
 
-/* --- search ------------------------------------------------------------------ */
+/* --- search --------------------------------------------------------------- */
 
 /* The index of an element that passes the test, of the first one, of the last
  * one; or HEIST_NONE.  Parts that cannot matter any more are not looked at. */
@@ -224,7 +224,7 @@ HEIST_API size_t heist_find_first_in(heist_ctx c, size_t begin, size_t end,
 HEIST_API size_t heist_find_last_in(heist_ctx c, size_t begin, size_t end,
                                     heist_find_fn *find, void *arg);
 
-/* --- transforms --------------------------------------------------------------- */
+/* --- transforms ----------------------------------------------------------- */
 
 /* out[i] from in[i]; out may be in if the elements have the same size. */
 HEIST_API void heist_map(heist_ctx c, void *out, size_t out_size,
@@ -312,7 +312,7 @@ HEIST_API int heist_histogram(heist_ctx c, size_t *counts, size_t buckets,
                               const void *base, size_t n, size_t size,
                               heist_key_fn *bucket, void *arg);
 
-/* --- scans -------------------------------------------------------------------- */
+/* --- scans ---------------------------------------------------------------- */
 
 typedef enum heist_scan_kind {
     HEIST_INCLUSIVE, /* out[i] = in[0] . ... . in[i] */
@@ -343,7 +343,7 @@ HEIST_API int heist_scan_u64(heist_ctx c, uint64_t *out, const uint64_t *in,
 HEIST_API int heist_scan_f64(heist_ctx c, double *out, const double *in,
                              size_t n, heist_scan_kind kind);
 
-/* --- sorts --------------------------------------------------------------------- */
+/* --- sorts ---------------------------------------------------------------- */
 
 /* Comparisons of plain numbers.  heist_sort knows them: it sorts such arrays
  * without a call per comparison.  Floats: -0 before 0, NaNs at the end. */

@@ -34,6 +34,10 @@ extern "C" {
  * of them is run directly.  A flow stays with one worker until its nodes have
  * shown that they are worth sharing.
  *
+ * fork().  In the child the graphs are there and can be run; the flows that were
+ * under way are the parent's: they are neither waited for nor closed, and limits
+ * that they hold stay held.
+ *
  * Conditions.  The edges out of a condition are *weak*: its function chooses
  * which one is followed, and nobody waits for them.  Edges may lead back: that is
  * a loop.  Where the branches of a condition meet again, whichever was taken is
@@ -53,15 +57,15 @@ typedef struct heist_node {
 #define HEIST_NO_NODE UINT32_MAX
 
 /*
- * A node's function.  Zero, or a negative errno, which fails the flow: no more
- * nodes start, those that run finish, and who waits is told the node and the
- * code.  A condition's function returns the number of the edge to follow,
+ * A node's function.  Zero or more, or a negative errno, which fails the flow: no
+ * more nodes start, those that run finish, and who waits is told the node and
+ * the code.  A condition's function returns the number of the edge to follow,
  * counted from zero in the order in which its edges were made; a number beyond
  * them follows none.
  */
 typedef int heist_node_fn(heist_ctx c, heist_step *step, void *arg);
 
-/* --- building ---------------------------------------------------------------- */
+/* --- building ------------------------------------------------------------- */
 
 /*
  * Makes an empty graph, with memory from the allocator (NULL: malloc).
@@ -136,8 +140,8 @@ HEIST_API int heist_graph_set(heist_graph *g, heist_node node,
  *
  * From:    whoever builds g.
  * Returns: 0; -EINVAL: no such node, or an edge to itself (from a condition it
- *          is allowed: a loop of one, begun from outside); -ENOMEM; -EBUSY: g runs.  An edge that is
- *          made twice is found by heist_graph_check.
+ *          is allowed: a loop of one, begun from outside); -ENOMEM; -EBUSY: g
+ *          runs.  An edge that is made twice is found by heist_graph_check.
  */
 HEIST_API int heist_graph_edge(heist_graph *g, heist_node before,
                                heist_node after);
@@ -184,7 +188,8 @@ typedef enum heist_priority {
 /*
  * Of the nodes of a flow that are ready, those of a higher priority start first;
  * but every eighth start it is one level's turn after the other, so that none
- * waits for ever.  The nodes of a module or subflow are at least as urgent as its node.
+ * waits for ever.  The nodes of a module or subflow are at least as urgent as
+ * its node.
  *
  * From:    whoever builds g.
  * Returns: 0; -EINVAL; -EBUSY.
@@ -201,8 +206,8 @@ typedef struct heist_retry {
 } heist_retry;
 
 /*
- * A node that fails is tried again before it fails the flow.  The worker works on
- * during the delays.
+ * A node whose function fails is tried again before it fails the flow; what fails
+ * in a subflow or module of it is not.  The worker works on during the delays.
  *
  * From:    whoever builds g.
  * Returns: 0; -EINVAL; -ENOMEM; -EBUSY.
@@ -213,7 +218,9 @@ HEIST_API int heist_graph_retry(heist_graph *g, heist_node node,
 /*
  * A limit: at most so many of the nodes bound to it run at a time, in all graphs
  * and flows.  Who cannot start does not hold up a worker; first come, first
- * served.  A struct of the caller's that outlives the graphs bound to it.
+ * served.  It is held until the node is done, its subflow or module too: what is
+ * in these must not need it.  A struct of the caller's that outlives the graphs
+ * bound to it.
  */
 typedef struct heist_limit {
     HEIST_ATOMIC(uint32_t) lock;
@@ -223,6 +230,8 @@ typedef struct heist_limit {
 } heist_limit;
 
 /*
+ * Makes a limit; most is not zero.
+ *
  * From: any thread, before it is used.
  */
 HEIST_API void heist_limit_init(heist_limit *limit, uint64_t most);
@@ -272,7 +281,7 @@ HEIST_API const char *heist_graph_name(const heist_graph *g, heist_node node);
  */
 HEIST_API int heist_graph_check(heist_graph *g, char *why, size_t bytes);
 
-/* --- running ------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------- */
 
 /* Why a flow failed. */
 typedef struct heist_failure {
@@ -301,8 +310,9 @@ typedef struct heist_flow_opts {
  *
  * From:    any thread; a task; a node, also of g itself.
  * Returns: 0; the negative errno of the node that failed first; -ETIMEDOUT;
- *          what heist_graph_check returns; -ENOMEM; -ESHUTDOWN: rt is stopping;
- *          nothing was run then.
+ *          -EALREADY: a node was started while it ran; -EBUSY, -EINVAL: the
+ *          profile, as heist_flow_start; what heist_graph_check returns; -ENOMEM;
+ *          -ESHUTDOWN: rt is stopping; nothing was run then.
  * Memory:  flows are kept by the graph: runs after the first one, as many at a
  *          time as ever before, allocate nothing.
  */
@@ -330,11 +340,14 @@ HEIST_API int heist_graph_run_until(heist_graph *g, bool (*until)(void *ctx),
                                     heist_time deadline);
 
 /*
- * Starts a flow and returns at once.  Every flow is closed.
+ * Starts a flow and returns at once.  Every flow is closed.  The deadline is for
+ * getting into the runtime; the flow's own is in opts.
  *
  * From:    any thread; a task.
  * Returns: 0; -EAGAIN, -ETIMEDOUT: there was no room in the runtime's queue until
- *          the deadline; what heist_graph_check returns; -ENOMEM; -ESHUTDOWN.
+ *          the deadline; -EBUSY, -EINVAL: the profile is in use, or of another
+ *          graph or of one that has grown; what heist_graph_check returns;
+ *          -ENOMEM; -ESHUTDOWN.
  */
 HEIST_API int heist_flow_start(heist_flow **out, heist_graph *g,
                                const heist_flow_opts *opts,
@@ -344,10 +357,17 @@ HEIST_API int heist_flow_start(heist_flow **out, heist_graph *g,
  * Waits for the end of a flow.
  *
  * From:    any thread; a task.
- * Returns: 0; the code of the node that failed first; -ETIMEDOUT: it still runs
- *          (or opts.deadline has ended it); -ECANCELED.
+ * Returns: 0; the code of the node that failed first; -ETIMEDOUT: it still runs,
+ *          or opts.deadline has ended it: heist_flow_has_ended knows; -ECANCELED.
  */
 HEIST_API int heist_flow_wait(heist_flow *flow, heist_time deadline);
+
+/*
+ * Has it ended?
+ *
+ * From: any thread, before the flow is closed.
+ */
+HEIST_API bool heist_flow_has_ended(heist_flow *flow);
 
 /*
  * No more nodes of the flow start.
@@ -374,7 +394,7 @@ HEIST_API const void *heist_flow_output(const heist_flow *flow, heist_node node,
  */
 HEIST_API int heist_flow_close(heist_flow *flow);
 
-/* --- in a node ------------------------------------------------------------------ */
+/* --- in a node ------------------------------------------------------------ */
 
 /*
  * The context of the flow; which node it is; which attempt, from zero; and
@@ -387,6 +407,13 @@ HEIST_API void *heist_step_context(const heist_step *step);
 HEIST_API heist_node heist_step_node(const heist_step *step);
 HEIST_API unsigned heist_step_attempt(const heist_step *step);
 HEIST_API bool heist_step_stopped(const heist_step *step);
+
+/*
+ * Cancels the flow that the node belongs to.
+ *
+ * From: a node, with its own step.
+ */
+HEIST_API void heist_step_cancel(heist_step *step);
 
 /*
  * The node's own output, and that of a node before it; NULL if it has none.  The
@@ -440,12 +467,12 @@ HEIST_API void heist_step_detach(heist_step *step);
  */
 HEIST_API int heist_step_join(heist_step *step);
 
-/* --- looking at it ----------------------------------------------------------------- */
+/* --- looking at it -------------------------------------------------------- */
 
 /*
- * Keeps what a flow's nodes have taken, when given in heist_flow_opts: each pass
- * of each flow replaces the one before.  Nodes of modules and subflows count in
- * their outer node.
+ * Keeps how long a flow's nodes have taken, waiting included, when given in
+ * heist_flow_opts: each pass of each flow replaces the one before.  Nodes of
+ * modules and subflows count in their outer node.
  *
  * From:    whoever builds g.
  * Returns: 0; -ENOMEM; what heist_graph_check returns.

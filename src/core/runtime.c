@@ -71,7 +71,7 @@ void hi_log(heist_runtime *rt, const char *message)
 
 /* --- fork() -------------------------------------------------------------------- */
 
-static uint32_t generation(void)
+uint32_t hi_generation(void)
 {
     return heist_load_relaxed(&home.generation); /* relaxed: own-field */
 }
@@ -253,7 +253,7 @@ int heist_start(heist_runtime **out, const heist_config *config)
     rt->settle_spins = SETTLE_SPINS;
     rt->answer_spins = ANSWER_SPINS;
     heist_init(&rt->rescue, hi_barrier_init());
-    heist_init(&rt->generation, generation());
+    heist_init(&rt->generation, hi_generation());
     rc = pool_create(rt);
     if (rc < 0) goto fail;
     rc = threads_start(rt);
@@ -277,7 +277,7 @@ static bool revive(heist_runtime *rt)
     hi_lock_take(&home.lock);
     bool ok = true;
     /* relaxed: under-lock */
-    if (heist_load_relaxed(&rt->generation) != generation()) {
+    if (heist_load_relaxed(&rt->generation) != hi_generation()) {
         heist_init(&rt->lock.word, 0);
         heist_init(&rt->visitors, 0);
         heist_init(&rt->waiting, 0);
@@ -289,7 +289,7 @@ static bool revive(heist_runtime *rt)
             ok = false;
         }
         /* G1: the new pool. */
-        if (ok) heist_store_release(&rt->generation, generation());
+        if (ok) heist_store_release(&rt->generation, hi_generation());
     }
     hi_lock_give(&home.lock);
     return ok;
@@ -318,7 +318,7 @@ HI_HOT heist_runtime *hi_runtime_get(heist_runtime *rt)
     }
     if (!rt) return start_standard();
     /* G1: its pool is this process's. */
-    if (HEIST_LIKELY(heist_load_acquire(&rt->generation) == generation()))
+    if (HEIST_LIKELY(heist_load_acquire(&rt->generation) == hi_generation()))
         return rt;
     return revive(rt) ? rt : NULL;
 }

@@ -58,6 +58,9 @@ struct heist_runtime {
  * after a fork().  NULL if it cannot be had. */
 heist_runtime *hi_runtime_get(heist_runtime *rt);
 
+/* Counts fork(): a process that came of one has another number. */
+uint32_t hi_generation(void);
+
 /* The one that runs, or NULL. */
 typedef HEIST_ATOMIC(heist_runtime *) hi_runtime_cell;
 extern hi_runtime_cell hi_standard;

@@ -35,7 +35,7 @@ static int check_sources(const hi_walk *w, hi_why *why)
     return 0;
 }
 
-/* --- loops --------------------------------------------------------------- */
+/* --- loops ---------------------------------------------------------------- */
 
 /* Marks all from which k is reached and that no earlier loop has: since nodes
  * are taken in the walk's order these are in one loop with k.  `rank` is not

@@ -26,7 +26,7 @@ static void give(const hi_walk *w, void *p, size_t n, size_t size)
     hi_free(&w->graph->allocator, p, n * size);
 }
 
-/* --- walking ------------------------------------------------------------- */
+/* --- walking -------------------------------------------------------------- */
 
 static uint32_t meet(hi_walk *w, uint32_t node, uint32_t parent)
 {
@@ -77,7 +77,7 @@ static void sort_arrivals(hi_walk *w)
     }
 }
 
-/* --- dominators ---------------------------------------------------------- */
+/* --- dominators ----------------------------------------------------------- */
 
 typedef struct step {
     uint32_t leap;
@@ -141,7 +141,7 @@ static int dominate(hi_walk *w)
     return steps && w->dominators ? 0 : -ENOMEM;
 }
 
-/* --- all ----------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------ */
 
 static bool make_room(hi_walk *w)
 {

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* --- the line ------------------------------------------------------------ */
+/* --- the line ------------------------------------------------------------- */
 
 static void put(hi_why *why, char c)
 {
@@ -64,7 +64,7 @@ enum {
     NEXT = 6
 };
 
-/* --- edges --------------------------------------------------------------- */
+/* --- edges ---------------------------------------------------------------- */
 
 typedef struct cell {
     uint32_t in;   /* arrivals that are waited for */
@@ -123,7 +123,7 @@ static void set_needs(heist_graph *g, const cell *cells)
     }
 }
 
-/* --- cycles -------------------------------------------------------------- */
+/* --- cycles --------------------------------------------------------------- */
 
 /* Fetches what is needed soon for the nodes that wait in the list; each step
  * needs what an earlier one has fetched. */
@@ -200,7 +200,7 @@ static int check_cycles(const heist_graph *g, cell *cells, hi_why *why)
     return -EDEADLK;
 }
 
-/* --- all ----------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------ */
 
 static int examine(heist_graph *g, cell *cells, hi_why *why)
 {

@@ -9,7 +9,7 @@
  */
 #include "graph/graph.h"
 
-/* --- the line ------------------------------------------------------------ */
+/* --- the line ------------------------------------------------------------- */
 
 typedef struct hi_why {
     const heist_graph *graph;
@@ -23,7 +23,7 @@ void hi_why_say(hi_why *why, const char *text);
 void hi_why_node(hi_why *why, uint32_t node);
 void hi_why_number(hi_why *why, uint32_t number);
 
-/* --- trees --------------------------------------------------------------- */
+/* --- trees ---------------------------------------------------------------- */
 
 /*
  * A vertex of a tree that grows downwards.  Beside its parent it knows an
@@ -70,7 +70,7 @@ static inline uint32_t hi_tree_meet(const hi_rung *tree, uint32_t a, uint32_t b)
     return a;
 }
 
-/* --- the walk ------------------------------------------------------------ */
+/* --- the walk ------------------------------------------------------------- */
 
 /* An edge as its end sees it. */
 typedef struct hi_arrival {

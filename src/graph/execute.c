@@ -30,7 +30,7 @@ typedef enum outcome {
     NESTED   /* for a flow of its own */
 } outcome;
 
-/* --- counting ------------------------------------------------------------------------ */
+/* --- counting ------------------------------------------------------------- */
 
 /* One of those that a node waits for is done.  True: it was the last; the count
  * is ready for the node's next turn. */
@@ -187,7 +187,7 @@ static inline bool settle(heist_ctx c, heist_flow *f, uint32_t released,
     return end_nested(c, f, alone, b);
 }
 
-/* --- nodes that are more than a function ----------------------------------------------- */
+/* --- nodes that are more than a function ---------------------------------- */
 
 /* Starts a flow for the node at `outer`; NULL: for none.  0 or why not. */
 static int nest(heist_flow *f, heist_graph *g, void *context, hi_place *outer,

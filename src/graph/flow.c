@@ -21,7 +21,7 @@ enum {
     HEAVY_NODE = 100  /* ns of the whole run per node, with helpers */
 };
 
-/* --- memory -------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------- */
 
 static void arm(heist_flow *f)
 {
@@ -66,6 +66,7 @@ void hi_flow_free(heist_flow *f)
 
 heist_flow *hi_flow_get(heist_graph *g)
 {
+    hi_graph_after_fork(g);
     hi_lock_take(&g->lock);
     heist_flow *f = g->flows;
     if (f) g->flows = f->next;
@@ -87,15 +88,17 @@ void hi_flow_put(heist_flow *f, bool stopped)
     heist_graph *g = f->graph;
     bool last_use = f->owns_graph;
     if (stopped || g->weak) arm(f);
+    f->root = NULL;
+    hi_graph_after_fork(g);
     hi_lock_take(&g->lock);
     f->next = g->flows;
     g->flows = f;
-    g->running--;
+    if (g->running) g->running--; /* not if it began before a fork() */
     hi_lock_give(&g->lock);
     if (last_use) heist_graph_destroy(g);
 }
 
-/* --- stopping -------------------------------------------------------------------- */
+/* --- stopping ------------------------------------------------------------- */
 
 static void describe(heist_flow *root, int code, const hi_place *place)
 {
@@ -167,12 +170,19 @@ static void untie(heist_flow *f)
     hi_lock_give(&within->lock);
 }
 
+static void check_open(const heist_flow *flow)
+{
+    hi_check(flow->root == flow, "a flow that was closed");
+    (void)flow;
+}
+
 void heist_flow_cancel(heist_flow *flow)
 {
+    check_open(flow);
     hi_flow_stop(flow, -ECANCELED, NULL);
 }
 
-/* --- passes ------------------------------------------------------------------------- */
+/* --- passes --------------------------------------------------------------- */
 
 /* Makes f the root of a run; -EBUSY: another one uses the profile. */
 static int prepare(heist_flow *f, const heist_flow_opts *opts, bool async,
@@ -180,7 +190,9 @@ static int prepare(heist_flow *f, const heist_flow_opts *opts, bool async,
 {
     heist_profile *profile = opts->profile;
     uint32_t unused = 0, heed = 0;
-    if (profile && profile->graph != f->graph) return -EINVAL;
+    if (profile &&
+        (profile->graph != f->graph || profile->count != f->graph->count))
+        return -EINVAL;
     /* relaxed: hint (only to refuse) */
     if (profile && !heist_cas_relaxed(&profile->used, &unused, 1))
         return -EBUSY;
@@ -324,7 +336,7 @@ void hi_flow_end(heist_flow *f)
     end_async(f);
 }
 
-/* --- taking part and waiting --------------------------------------------------------- */
+/* --- taking part and waiting ---------------------------------------------- */
 
 /* A job of f, as far as it can be had; those of others stay where they are. */
 static hi_job *find_job(heist_ctx c, heist_flow *f)
@@ -436,6 +448,7 @@ int heist_graph_run_until(heist_graph *g, bool (*until)(void *ctx),
                           const heist_flow_opts *opts, heist_time deadline)
 {
     heist_flow_opts o = options(opts, deadline);
+    if (!until) return -EINVAL;
     o.times = UINT64_MAX;
     o.until = until;
     return run_sync(g, &o, NULL);
@@ -479,8 +492,15 @@ int heist_flow_start(heist_flow **out, heist_graph *g,
     return 0;
 }
 
+bool heist_flow_has_ended(heist_flow *flow)
+{
+    check_open(flow);
+    return has_ended(flow);
+}
+
 int heist_flow_wait(heist_flow *flow, heist_time deadline)
 {
+    check_open(flow);
     heist_time end = flow->opts.deadline;
     int rc = heist_latch_wait(&flow->ended, end < deadline ? end : deadline);
     if (rc < 0 && end < deadline) {

@@ -188,7 +188,7 @@ int hi_flow_run_inner(heist_flow *outer, heist_graph *g);
 /* All that was started is done: the next pass, or the end. */
 void hi_flow_end(heist_flow *root);
 
-/* --- what is ready, shared (ready.c) ---------------------------------------------- */
+/* --- what is ready, shared (ready.c) -------------------------------------- */
 
 /* The first of b; it is not empty. */
 hi_place *hi_batch_take(hi_batch *b);
@@ -212,7 +212,7 @@ unsigned hi_level_of(const hi_place *p);
 /* The function of the token's job: runs the most urgent one that is ready. */
 void hi_flow_run_token(heist_ctx c, hi_job *job);
 
-/* --- limits (limit.c) ------------------------------------------------------------ */
+/* --- limits (limit.c) ----------------------------------------------------- */
 
 /* Takes the limits of p's node; false: it waits for one of them and is run when
  * it has all. */

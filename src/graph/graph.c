@@ -4,6 +4,7 @@
  *
  * Edges
  *   N1  seal  release sealed  ->  seal  acquire sealed   the sorted graph
+ *   N2  fork  release generation  ->  fork  acquire generation   no flows
  */
 #include "graph/graph.h"
 
@@ -26,7 +27,7 @@ struct hi_chunk {
     char memory[] HEIST_ALIGNED(HI_OUTPUT_ALIGN);
 };
 
-/* --- memory -------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------- */
 
 /* Room for one more, or for `more`, of what `*items` points to. */
 static bool reserve(heist_graph *g, void *items, uint32_t *capacity,
@@ -53,6 +54,7 @@ int heist_graph_create(heist_graph **out, const heist_allocator *allocator)
     heist_graph *g = hi_alloc(allocator, sizeof *g, HEIST_LINE);
     if (!g) return -ENOMEM;
     if (allocator) g->allocator = *allocator;
+    heist_init(&g->generation, hi_generation());
     g->name_bytes = 1;  /* 0 is no name, */
     g->extra_count = 1; /* and no extra */
     *out = g;
@@ -85,6 +87,7 @@ static void free_extra(heist_graph *g, const hi_extra *e)
 void heist_graph_destroy(heist_graph *g)
 {
     if (!g) return;
+    hi_graph_after_fork(g);
     hi_check(g->running == 0, "destroying a graph that has an open flow");
     const heist_allocator a = g->allocator;
     free_flows(g);
@@ -122,11 +125,12 @@ void *heist_graph_alloc(heist_graph *g, size_t bytes)
     return p;
 }
 
-/* --- changing --------------------------------------------------------------------- */
+/* --- changing ------------------------------------------------------------- */
 
 /* Keeps the first error of building. */
-static int failed(heist_graph *g, int rc)
+static int failed(heist_graph *g, int rc, const char *call)
 {
+    if (g->error == 0) g->refused = call;
     if (g->error == 0) g->error = rc;
     return rc;
 }
@@ -136,6 +140,7 @@ static int unseal(heist_graph *g)
 {
     /* relaxed: own-field (what runs is sealed) */
     if (!heist_load_relaxed(&g->sealed)) return 0;
+    hi_graph_after_fork(g);
     hi_lock_take(&g->lock);
     bool busy = g->running != 0;
     hi_lock_give(&g->lock);
@@ -158,10 +163,10 @@ static int unseal(heist_graph *g)
 
 /* Before any change: 0, or why there is none.  A graph that runs is no worse for
  * having refused. */
-static int change(heist_graph *g)
+static int change(heist_graph *g, const char *call)
 {
     int rc = unseal(g);
-    return rc == -ENOMEM ? failed(g, rc) : rc;
+    return rc == -ENOMEM ? failed(g, rc, call) : rc;
 }
 
 static bool is_node(const heist_graph *g, heist_node n)
@@ -171,11 +176,11 @@ static bool is_node(const heist_graph *g, heist_node n)
     return !g->erased || g->nodes[n.id].kind != HI_NODE_ERASED;
 }
 
-static int change_node(heist_graph *g, heist_node n)
+static int change_node(heist_graph *g, heist_node n, const char *call)
 {
-    int rc = change(g);
+    int rc = change(g, call);
     if (rc < 0) return rc;
-    return is_node(g, n) ? 0 : failed(g, -EINVAL);
+    return is_node(g, n) ? 0 : failed(g, -EINVAL, call);
 }
 
 /* Copies a name; its place, or 0. */
@@ -206,14 +211,15 @@ static hi_extra *extra_of(heist_graph *g, hi_node *n)
     return &g->extras[n->extra];
 }
 
-static heist_node add(heist_graph *g, const char *name, hi_node node)
+static heist_node add(heist_graph *g, const char *name, hi_node node,
+                      const char *call)
 {
     const heist_node none = {HEIST_NO_NODE};
-    if (change(g) < 0) return none;
+    if (change(g, call) < 0) return none;
     /* One more than there are: the one that ends the list. */
     if (!reserve(g, &g->nodes, &g->capacity, g->count, 2, sizeof *g->nodes) ||
         !keep_name(g, name, &node.name)) {
-        failed(g, -ENOMEM);
+        failed(g, -ENOMEM, call);
         return none;
     }
     g->nodes[g->count] = node;
@@ -223,32 +229,36 @@ static heist_node add(heist_graph *g, const char *name, hi_node node)
 heist_node heist_graph_add(heist_graph *g, const char *name, heist_node_fn *fn,
                            void *arg)
 {
-    return add(g, name, (hi_node){.fn = fn, .arg = arg});
+    return add(g, name, (hi_node){.fn = fn, .arg = arg}, __func__);
 }
 
 heist_node heist_graph_add_condition(heist_graph *g, const char *name,
                                      heist_node_fn *fn, void *arg)
 {
     hi_node n = {.fn = fn, .arg = arg, .kind = HI_NODE_CONDITION};
-    return add(g, name, n);
+    return add(g, name, n, __func__);
 }
 
 heist_node heist_graph_add_choice(heist_graph *g, const char *name,
                                   heist_node_fn *fn, void *arg)
 {
-    return add(g, name,
-               (hi_node){.fn = fn, .arg = arg, .kind = HI_NODE_CHOICE});
+    hi_node n = {.fn = fn, .arg = arg, .kind = HI_NODE_CHOICE};
+    return add(g, name, n, __func__);
 }
 
 heist_node heist_graph_add_module(heist_graph *g, const char *name,
                                   heist_graph *module, void *context)
 {
-    heist_node n = add(g, name, (hi_node){.arg = context});
+    heist_node n = {HEIST_NO_NODE};
+    if (module)
+        n = add(g, name, (hi_node){.arg = context}, __func__);
+    else
+        failed(g, -EINVAL, __func__);
     if (n.id == HEIST_NO_NODE) return n;
     hi_extra *e = extra_of(g, &g->nodes[n.id]);
     if (!e) {
         g->count--;
-        failed(g, -ENOMEM);
+        failed(g, -ENOMEM, __func__);
         return (heist_node){HEIST_NO_NODE};
     }
     e->module = module;
@@ -259,10 +269,10 @@ heist_node heist_graph_add_module(heist_graph *g, const char *name,
 int heist_graph_set(heist_graph *g, heist_node node, heist_node_fn *fn,
                     void *arg)
 {
-    int rc = change_node(g, node);
+    int rc = change_node(g, node, __func__);
     if (rc < 0) return rc;
     hi_node *n = &g->nodes[node.id];
-    if (n->kind == HI_NODE_MODULE) return failed(g, -EINVAL);
+    if (n->kind == HI_NODE_MODULE) return failed(g, -EINVAL, __func__);
     n->fn = fn;
     n->arg = arg;
     return 0;
@@ -270,14 +280,14 @@ int heist_graph_set(heist_graph *g, heist_node node, heist_node_fn *fn,
 
 int heist_graph_edge(heist_graph *g, heist_node before, heist_node after)
 {
-    int rc = change_node(g, before);
+    int rc = change_node(g, before, __func__);
     if (rc < 0) return rc;
-    if (!is_node(g, after)) return failed(g, -EINVAL);
+    if (!is_node(g, after)) return failed(g, -EINVAL, __func__);
     if (before.id == after.id && !hi_node_is_weak(&g->nodes[before.id]))
-        return failed(g, -EINVAL);
+        return failed(g, -EINVAL, __func__);
     if (!reserve(g, &g->edges, &g->edge_capacity, g->edge_count, 1,
                  sizeof *g->edges))
-        return failed(g, -ENOMEM);
+        return failed(g, -ENOMEM, __func__);
     g->edges[g->edge_count++] = (hi_edge){before.id, after.id};
     return 0;
 }
@@ -312,7 +322,7 @@ int heist_graph_linearize(heist_graph *g, const heist_node *nodes, size_t n)
  * not to look at all edges each time. */
 int heist_graph_erase(heist_graph *g, heist_node node)
 {
-    int rc = change_node(g, node);
+    int rc = change_node(g, node, __func__);
     if (rc < 0) return rc;
     hi_node *n = &g->nodes[node.id];
     uint32_t extra = n->extra;
@@ -327,11 +337,11 @@ int heist_graph_erase(heist_graph *g, heist_node node)
 
 int heist_graph_output(heist_graph *g, heist_node node, size_t bytes)
 {
-    int rc = change_node(g, node);
+    int rc = change_node(g, node, __func__);
     if (rc < 0) return rc;
-    if (bytes > (size_t)PTRDIFF_MAX) return failed(g, -ENOMEM);
+    if (bytes > (size_t)PTRDIFF_MAX) return failed(g, -ENOMEM, __func__);
     hi_extra *e = extra_of(g, &g->nodes[node.id]);
-    if (!e) return failed(g, -ENOMEM);
+    if (!e) return failed(g, -ENOMEM, __func__);
     e->output_bytes = bytes;
     return 0;
 }
@@ -339,37 +349,39 @@ int heist_graph_output(heist_graph *g, heist_node node, size_t bytes)
 int heist_graph_priority(heist_graph *g, heist_node node,
                          heist_priority priority)
 {
-    int rc = change_node(g, node);
+    int rc = change_node(g, node, __func__);
     if (rc < 0) return rc;
-    if ((unsigned)priority >= HI_LEVELS) return failed(g, -EINVAL);
+    if ((unsigned)priority >= HI_LEVELS) return failed(g, -EINVAL, __func__);
     g->nodes[node.id].priority = (uint8_t)priority;
     return 0;
 }
 
 int heist_graph_retry(heist_graph *g, heist_node node, const heist_retry *retry)
 {
-    int rc = change_node(g, node);
+    int rc = change_node(g, node, __func__);
     if (rc < 0) return rc;
-    if (retry->delay < 0 || retry->longest < 0) return failed(g, -EINVAL);
+    if (!retry || retry->delay < 0 || retry->longest < 0)
+        return failed(g, -EINVAL, __func__);
     hi_extra *e = extra_of(g, &g->nodes[node.id]);
-    if (!e) return failed(g, -ENOMEM);
+    if (!e) return failed(g, -ENOMEM, __func__);
     e->retry = *retry;
     return 0;
 }
 
 int heist_graph_limit(heist_graph *g, heist_node node, heist_limit *limit)
 {
-    int rc = change_node(g, node);
+    int rc = change_node(g, node, __func__);
     if (rc < 0) return rc;
+    if (!limit) return failed(g, -EINVAL, __func__);
     hi_extra *e = extra_of(g, &g->nodes[node.id]);
-    if (!e) return failed(g, -ENOMEM);
+    if (!e) return failed(g, -ENOMEM, __func__);
     uint32_t n = e->limit_count, at = 0;
     while (at < n && (uintptr_t)e->limits[at] < (uintptr_t)limit)
         at++;
     if (at < n && e->limits[at] == limit) return -EEXIST;
     heist_limit **new =
         hi_alloc(&g->allocator, (n + 1) * sizeof *new, sizeof *new);
-    if (!new) return failed(g, -ENOMEM);
+    if (!new) return failed(g, -ENOMEM, __func__);
     for (uint32_t i = 0; i <= n; i++)
         new[i] = i < at ? e->limits[i] : i == at ? limit : e->limits[i - 1];
     free_extra(g, e);
@@ -389,7 +401,7 @@ const char *heist_graph_name(const heist_graph *g, heist_node node)
     return g->names + g->nodes[node.id].name;
 }
 
-/* --- sealing ----------------------------------------------------------------------- */
+/* --- sealing -------------------------------------------------------------- */
 
 /* Leaves out the edges of nodes that were erased. */
 static void drop_edges(heist_graph *g)
@@ -505,18 +517,39 @@ static void after_fork(void)
     sealing = (hi_lock){0}; /* its holder is not in this process */
 }
 
+void hi_graph_after_fork(heist_graph *g)
+{
+    uint32_t now = hi_generation();
+    /* N2: it has none.  kept: the checker knows no fork(). */
+    if (heist_load_acquire(&g->generation) == now) return;
+    hi_lock_take(&sealing);
+    /* relaxed: under-lock */
+    if (heist_load_relaxed(&g->generation) != now) {
+        g->lock = (hi_lock){0};
+        g->running = 0;
+        g->flows = NULL; /* perhaps in somebody's hands: left alone */
+        /* N2: it has none.  kept: the checker knows no fork(). */
+        heist_store_release(&g->generation, now);
+    }
+    hi_lock_give(&sealing);
+}
+
 static void say(char *why, size_t bytes, const char *text)
 {
     if (why && bytes) snprintf(why, bytes, "%s", text);
 }
 
+static int refuse(const heist_graph *g, char *why, size_t bytes)
+{
+    const char *reason = g->error == -ENOMEM ? "no memory" : "wrong argument";
+    if (why && bytes) snprintf(why, bytes, "%s: %s", g->refused, reason);
+    return g->error;
+}
+
 /* Makes one graph ready, but for its modules. */
 static int seal_one(heist_graph *g, char *why, size_t bytes)
 {
-    if (g->error) {
-        say(why, bytes, "it was not built: no memory, or a wrong edge or node");
-        return g->error;
-    }
+    if (g->error) return refuse(g, why, bytes);
     int rc = sort_edges(g);
     if (rc == 0) rc = hi_graph_examine(g, why, bytes);
     if (rc == 0) rc = list_sources(g);
@@ -557,7 +590,9 @@ static int walk_into(heist_graph *g, heist_graph *up, uint64_t walk, char *why,
 {
     /* relaxed: under-lock */
     bool done = heist_load_relaxed(&g->sealed);
-    int rc = done ? g->error : seal_one(g, why, bytes);
+    int rc = 0;
+    if (!done) rc = seal_one(g, why, bytes);
+    if (done && g->error) rc = refuse(g, why, bytes);
     if (rc < 0) return rc;
     g->walk = walk;
     g->walk_up = up;

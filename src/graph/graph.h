@@ -70,6 +70,7 @@ typedef struct hi_chunk hi_chunk;
 struct heist_graph {
     heist_allocator allocator;
     HEIST_ATOMIC(uint32_t) sealed;
+    HEIST_ATOMIC(uint32_t) generation; /* of the process that ran it last */
     hi_lock lock;
     hi_node *nodes;
     uint32_t *to; /* sealed: the edges */
@@ -82,7 +83,8 @@ struct heist_graph {
     hi_extra *extras;
     uint32_t extra_count, extra_capacity;
     hi_chunk *chunks;
-    int error;                 /* the first one of building */
+    int error;                 /* the first one of building, ... */
+    const char *refused;       /* ... and the call that it was */
     bool weak;                 /* has conditions */
     bool prioritized, limited; /* it or a module of it */
     bool modules;              /* has nodes that are */
@@ -113,6 +115,10 @@ static inline bool hi_node_is_weak(const hi_node *n)
     return n->kind == HI_NODE_CONDITION || n->kind == HI_NODE_CHOICE;
 }
 
+/* Before the flows of g are counted: in the child of a fork() those of the parent
+ * are nobody's, and the lock may have been held. */
+void hi_graph_after_fork(heist_graph *g);
+
 /* Makes g ready to run; as heist_graph_check.  Any thread. */
 int hi_graph_seal(heist_graph *g, char *why, size_t bytes);
 
@@ -122,7 +128,7 @@ int hi_graph_seal(heist_graph *g, char *why, size_t bytes);
  */
 int hi_graph_examine(heist_graph *g, char *why, size_t bytes);
 
-/* --- profiles (profile.c) ------------------------------------------------------ */
+/* --- profiles (profile.c) ------------------------------------------------- */
 
 /* What is kept of one node. */
 typedef struct hi_lap {

@@ -56,7 +56,7 @@ typedef struct join {
     uint32_t unsure;  /* a condition that may bring only a part; or 0 */
 } join;
 
-/* --- what is wrong ------------------------------------------------------- */
+/* --- what is wrong -------------------------------------------------------- */
 
 static void say_number(const join *j, uint32_t number)
 {
@@ -97,7 +97,7 @@ static int waits_for_itself(const join *j, uint32_t from)
     return -EDEADLK;
 }
 
-/* --- adding up ----------------------------------------------------------- */
+/* --- adding up ------------------------------------------------------------ */
 
 static stage *top(join *j)
 {
@@ -206,7 +206,7 @@ static int add_up(join *j, const share *shares, uint32_t n)
     return rc < 0 ? rc : close_branches(j, top(j));
 }
 
-/* --- the order of a walk ------------------------------------------------- */
+/* --- the order of a walk -------------------------------------------------- */
 
 static bool goes_before(const hi_rung *tree, uint32_t a, uint32_t b)
 {
@@ -242,7 +242,7 @@ static void sort(const hi_rung *tree, share *shares, uint32_t n)
     }
 }
 
-/* --- nodes --------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------- */
 
 static share share_of(const join *j, const hi_arrival *a)
 {
@@ -322,7 +322,7 @@ static int examine_node(join *j, uint32_t k)
     return 0;
 }
 
-/* --- all ----------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------ */
 
 static int examine_nodes(join *j)
 {

@@ -39,7 +39,7 @@ static const hi_extra *extra_of(const hi_wait *wait)
     return hi_graph_extra(f->graph, hi_node_of(f, wait->place));
 }
 
-/* --- the two lists a wait is in --------------------------------------------- */
+/* --- the two lists a wait is in ------------------------------------------- */
 
 /* Under the limit's lock. */
 static void line_add(heist_limit *limit, hi_wait *wait)
@@ -90,7 +90,7 @@ static void root_remove(heist_flow *root, hi_wait *wait)
     wait->listed = false;
 }
 
-/* --- taking ------------------------------------------------------------------ */
+/* --- taking --------------------------------------------------------------- */
 
 /* Takes one, or gets in line; of a run that was stopped neither. */
 static bool take(heist_flow *root, heist_limit *limit, hi_wait *wait)
@@ -128,7 +128,7 @@ bool hi_limits_take(heist_flow *f, hi_place *p, const hi_extra *e)
     return take_all(wait, e);
 }
 
-/* --- giving ------------------------------------------------------------------ */
+/* --- giving --------------------------------------------------------------- */
 
 static int run_granted(heist_ctx c, void *arg)
 {
@@ -197,7 +197,7 @@ void hi_limits_give(heist_ctx c, heist_flow *f, const hi_extra *e)
     }
 }
 
-/* --- stopping ----------------------------------------------------------------- */
+/* --- stopping ------------------------------------------------------------- */
 
 hi_wait *hi_limits_leave(heist_flow *root, hi_wait *left)
 {

@@ -26,10 +26,18 @@ bool heist_step_stopped(const heist_step *step)
     return hi_flow_stopped_now(step->flow->root);
 }
 
+void heist_step_cancel(heist_step *step)
+{
+    hi_flow_stop(step->flow->root, -ECANCELED, NULL);
+}
+
 static void *output(const heist_flow *f, heist_node node, size_t bytes)
 {
-    if (node.id >= f->graph->count || !f->nodes[node.id].output) return NULL;
     const hi_node *n = &f->nodes[node.id];
+    if (node.id >= f->graph->count || !n->output) {
+        hi_check(bytes == 0, "a node without an output");
+        return NULL;
+    }
     hi_check(bytes <= hi_graph_extra(f->graph, n)->output_bytes,
              "an output is not that large");
     (void)bytes;

@@ -348,6 +348,37 @@ TEST(what_makes_no_sense_is_refused)
     heist_graph_destroy(m);
 }
 
+/* Each of them alone: the first one is kept. */
+static void check_refusal(heist_graph *g, int rc, const char *call)
+{
+    char why[80];
+    CHECK_EQ(rc, -EINVAL);
+    CHECK_EQ(heist_graph_check(g, why, sizeof why), -EINVAL);
+    CHECK(strncmp(why, call, strlen(call)) == 0);
+    CHECK_EQ(heist_graph_run(g, NULL, HEIST_FOREVER), -EINVAL);
+    heist_graph_destroy(g);
+}
+
+TEST(what_is_nothing_is_refused_and_the_call_is_named)
+{
+    heist_graph *g = create();
+    heist_node n = heist_graph_add(g, "a", NULL, NULL);
+    check_refusal(g, heist_graph_limit(g, n, NULL), "heist_graph_limit");
+    g = create();
+    n = heist_graph_add(g, "a", NULL, NULL);
+    check_refusal(g, heist_graph_retry(g, n, NULL), "heist_graph_retry");
+    g = create();
+    n = heist_graph_add(g, "a", NULL, NULL);
+    check_refusal(g, heist_graph_edge(g, n, n), "heist_graph_edge");
+    g = create();
+    n = heist_graph_add_module(g, "m", NULL, NULL);
+    CHECK_EQ(n.id, HEIST_NO_NODE);
+    check_refusal(g, -EINVAL, "heist_graph_add_module");
+    g = create();
+    CHECK_EQ(heist_graph_run_until(g, NULL, NULL, HEIST_FOREVER), -EINVAL);
+    heist_graph_destroy(g);
+}
+
 TEST(an_output_that_no_memory_could_hold_is_refused)
 {
     heist_graph *g = create();
@@ -759,10 +790,12 @@ TEST(a_flow_that_was_started_can_be_waited_for)
     CHECK_EQ(heist_latch_wait(&t.in, HEIST_FOREVER), 0);
     CHECK_EQ(heist_flow_wait(f, HEIST_NOW), -ETIMEDOUT);
     CHECK_EQ(heist_flow_wait(f, heist_after(HEIST_MILLISECOND)), -ETIMEDOUT);
+    CHECK(!heist_flow_has_ended(f));
     CHECK_EQ(heist_latch_wait(&done, HEIST_NOW), -ETIMEDOUT);
     CHECK_EQ(heist_graph_add(g, NULL, NULL, NULL).id, HEIST_NO_NODE);
     heist_latch_arrive(&t.out);
     CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+    CHECK(heist_flow_has_ended(f));
     CHECK_EQ(heist_flow_wait(f, HEIST_NOW), 0);
     CHECK_EQ(heist_flow_wait(f, HEIST_FOREVER), 0);
     CHECK_EQ(heist_flow_close(f), 0);
@@ -908,6 +941,26 @@ TEST(a_node_cancels_its_own_flow)
     heist_latch_arrive(&o.go);
     CHECK_EQ(heist_flow_close(o.flow), -ECANCELED);
     CHECK_EQ(value(&o.k), 0);
+    heist_graph_destroy(g);
+}
+
+static int cancel_by_step(heist_ctx c, heist_step *s, void *arg)
+{
+    (void)c, (void)arg;
+    CHECK(!heist_step_stopped(s));
+    heist_step_cancel(s);
+    CHECK(heist_step_stopped(s));
+    return 0;
+}
+
+TEST(a_node_cancels_the_run_without_a_handle)
+{
+    counter k = {0};
+    heist_graph *g = create();
+    heist_node a = heist_graph_add(g, "a", cancel_by_step, NULL);
+    CHECK_EQ(heist_graph_edge(g, a, heist_graph_add(g, "b", count, &k)), 0);
+    CHECK_EQ(heist_graph_run(g, NULL, HEIST_FOREVER), -ECANCELED);
+    CHECK_EQ(value(&k), 0);
     heist_graph_destroy(g);
 }
 
