@@ -51,4 +51,15 @@ hi_job *hi_job_pop_in(hi_worker *w, const hi_job *low, const hi_job *high);
  * `high`; one visit to each.  NULL: none was to be had.  w has a runtime. */
 hi_job *hi_job_steal(hi_worker *w, const hi_job *low, const hi_job *high);
 
+/* Whose jobs somebody helps with. */
+typedef struct hi_job_owner {
+    heist_latch *ended;       /* open when there are no more */
+    const hi_job *low, *high; /* those that may be stolen */
+    bool (*has)(const struct hi_job_owner *owner, const hi_job *job);
+} hi_job_owner;
+
+/* Runs the owner's jobs, those of others stay where they are, until its latch is
+ * open or there was none for as long as a search lasts. */
+void hi_job_help(heist_ctx c, const hi_job_owner *owner);
+
 #endif

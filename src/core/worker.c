@@ -255,6 +255,38 @@ hi_job *hi_job_steal(hi_worker *w, const hi_job *low, const hi_job *high)
     return NULL;
 }
 
+/* One of the owner's jobs, as far as one can be had. */
+static hi_job *find_job(heist_ctx c, hi_worker *w, const hi_job_owner *owner)
+{
+    hi_job *job = hi_job_pop(w);
+    if (!job) return w->rt ? hi_job_steal(w, owner->low, owner->high) : NULL;
+    if (owner->has(owner, job)) return job;
+    if (hi_job_push(w, job))
+        hi_job_post(w);
+    else
+        job->source->run(c, job); /* no memory to put it back */
+    return NULL;
+}
+
+void hi_job_help(heist_ctx c, const hi_job_owner *owner)
+{
+    hi_worker *w = hi_worker_of(c);
+    int64_t until = 0;
+    while (heist_latch_wait(owner->ended, HEIST_NOW) < 0) {
+        hi_job *job = find_job(c, w, owner);
+        if (job) {
+            job->source->run(c, job);
+            until = 0;
+            continue;
+        }
+        int64_t now = hi_clock();
+        if (!until) until = now + (w->rt ? w->rt->spin : 0);
+        if (now >= until) break;
+        for (int i = 0; i < 8; i++)
+            hi_cpu_relax();
+    }
+}
+
 /*
  * Calls for work and waits a moment: whose strand answers is not in a long leaf,
  * and shares what is worth it.

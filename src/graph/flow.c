@@ -338,24 +338,18 @@ void hi_flow_end(heist_flow *f)
 
 /* --- taking part and waiting ---------------------------------------------- */
 
-/* A job of f, as far as it can be had; those of others stay where they are. */
-static hi_job *find_job(heist_ctx c, heist_flow *f)
+/* Who takes part in a flow, as somebody who helps with jobs. */
+typedef struct partner {
+    hi_job_owner owner; /* first: has_job finds the flow by it */
+    const heist_flow *flow;
+} partner;
+
+static bool has_job(const hi_job_owner *owner, const hi_job *job)
 {
-    hi_worker *w = hi_worker_of(c);
-    hi_job *job = hi_job_pop(w);
-    if (!job) {
-        const hi_place *end = &f->places[f->graph->count + 1];
-        return w->rt ? hi_job_steal(w, &f->places[0].job, &end->job) : NULL;
-    }
-    hi_place *p = heist_container(job, hi_place, job);
-    if (job->source == &f->token ||
-        (job->source->run == hi_flow_run_job && hi_flow_of(p)->root == f))
-        return job;
-    if (hi_job_push(w, job))
-        hi_job_post(w);
-    else
-        job->source->run(c, job); /* no memory to put it back */
-    return NULL;
+    const heist_flow *f = ((const partner *)(const void *)owner)->flow;
+    const hi_place *p = (const hi_place *)(const void *)job;
+    if (job->source == &f->token) return true;
+    return job->source->run == hi_flow_run_job && hi_flow_of(p)->root == f;
 }
 
 static bool has_ended(heist_flow *f)
@@ -367,23 +361,11 @@ static bool has_ended(heist_flow *f)
 static void pass_region(heist_ctx c, void *arg)
 {
     heist_flow *f = arg;
-    hi_worker *w = hi_worker_of(c);
-    f->rt = w->rt;
+    const hi_place *end = &f->places[f->graph->count + 1];
+    partner p = {{&f->ended, &f->places[0].job, &end->job, has_job}, f};
+    f->rt = hi_worker_of(c)->rt;
     take_part(c, f);
-    int64_t until = 0;
-    while (!has_ended(f)) {
-        hi_job *job = find_job(c, f);
-        if (job) {
-            job->source->run(c, job);
-            until = 0;
-            continue;
-        }
-        int64_t now = hi_clock();
-        if (!until) until = now + (w->rt ? w->rt->spin : 0);
-        if (now >= until) break;
-        for (int i = 0; i < 8; i++)
-            hi_cpu_relax();
-    }
+    hi_job_help(c, &p.owner);
     if (heist_latch_wait(&f->ended, f->opts.deadline) == 0) return;
     hi_flow_stop(f, -ETIMEDOUT, NULL);
     heist_latch_wait(&f->ended, HEIST_FOREVER);

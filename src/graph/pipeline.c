@@ -13,43 +13,26 @@ enum {
 
 /* --- taking part and waiting ---------------------------------------------- */
 
-/* A line of r that is ready, as far as one can be had. */
-static hi_job *find_job(heist_ctx c, hi_pipe *r)
+/* Who takes part in a run, as somebody who helps with jobs. */
+typedef struct partner {
+    hi_job_owner owner; /* first: has_job finds the run by it */
+    const hi_pipe *run;
+} partner;
+
+static bool has_job(const hi_job_owner *owner, const hi_job *job)
 {
-    hi_worker *w = hi_worker_of(c);
-    hi_job *job = hi_job_pop(w);
-    if (!job)
-        return w->rt ? hi_job_steal(w, &hi_line_at(r, 0)->job,
-                                    &hi_line_at(r, r->lines)->job)
-                     : NULL;
-    if (job->source == &r->source) return job;
-    if (hi_job_push(w, job))
-        hi_job_post(w);
-    else
-        job->source->run(c, job); /* no memory to put it back */
-    return NULL;
+    return job->source == &((const partner *)(const void *)owner)->run->source;
 }
 
 /* The caller's part of a run. */
 static void region(heist_ctx c, void *arg)
 {
     hi_pipe *r = arg;
-    const hi_worker *w = hi_worker_of(c);
-    int64_t until = 0;
+    const hi_job *low = &hi_line_at(r, 0)->job;
+    const hi_job *high = &hi_line_at(r, r->lines)->job;
+    partner p = {{&r->ended, low, high, has_job}, r};
     hi_pipe_begin(c, r);
-    while (heist_latch_wait(&r->ended, HEIST_NOW) < 0) {
-        hi_job *job = find_job(c, r);
-        if (job) {
-            hi_pipe_run_job(c, job);
-            until = 0;
-            continue;
-        }
-        int64_t now = hi_clock();
-        if (!until) until = now + (w->rt ? w->rt->spin : 0);
-        if (now >= until) break;
-        for (int i = 0; i < 8; i++)
-            hi_cpu_relax();
-    }
+    hi_job_help(c, &p.owner);
     heist_latch_wait(&r->ended, HEIST_FOREVER);
 }
 

@@ -327,6 +327,23 @@ static inline void fault_check_spine(const fault_spine *s)
         CHECK_EQ(heist_load_relaxed(&fault_visits[i]), 1);
 }
 
+/* A runtime whose memory can fail; at its end all of it is given back. */
+static inline heist_runtime *fault_start(unsigned workers,
+                                         heist_exposure exposure)
+{
+    heist_runtime *rt = NULL;
+    heist_config config = {
+        .workers = workers, .exposure = exposure, .allocator = fault_allocator};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    return rt;
+}
+
+static inline void fault_stop(heist_runtime *rt)
+{
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_load_relaxed(&fault.hook_blocks), 0);
+}
+
 static HEIST_ATOMIC(int) fault_ran;
 
 static inline int fault_count_one(heist_ctx c, void *arg)

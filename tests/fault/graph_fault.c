@@ -33,20 +33,6 @@ typedef struct set {
     bool built; /* nothing was refused */
 } set;
 
-static heist_runtime *start(unsigned workers)
-{
-    heist_runtime *rt = NULL;
-    heist_config c = {.workers = workers, .allocator = fault_allocator};
-    CHECK_EQ(heist_start(&rt, &c), 0);
-    return rt;
-}
-
-static void stop(heist_runtime *rt)
-{
-    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
-    CHECK_EQ(heist_load_relaxed(&fault.hook_blocks), 0);
-}
-
 /* --- the nodes ------------------------------------------------------------ */
 
 static int count(heist_ctx c, heist_step *s, void *arg)
@@ -228,7 +214,7 @@ TEST(a_graph_that_was_built_without_memory_says_so)
             if (!hit) break;
         }
     }
-    stop(rt);
+    fault_stop(rt);
 }
 
 TEST(a_graph_from_malloc_that_was_built_without_memory_says_so)
@@ -250,7 +236,7 @@ TEST(a_graph_from_malloc_that_was_built_without_memory_says_so)
 
 TEST(a_check_without_memory_says_so_and_the_next_one_is_right)
 {
-    heist_runtime *rt = start(2);
+    heist_runtime *rt = fault_start(2, HEIST_ON_DEMAND);
     for (int how = FAULT_ONCE; how <= FAULT_EVER_ON; how++) {
         for (long n = 1;; n++) {
             set k;
@@ -267,12 +253,12 @@ TEST(a_check_without_memory_says_so_and_the_next_one_is_right)
             if (!hit) break;
         }
     }
-    stop(rt);
+    fault_stop(rt);
 }
 
 TEST(a_change_without_memory_is_remembered_if_it_is_refused)
 {
-    heist_runtime *rt = start(1);
+    heist_runtime *rt = fault_start(1, HEIST_ON_DEMAND);
     for (long n = 1;; n++) {
         set k;
         CHECK_EQ(build(&k, &fault_allocator), 0);
@@ -292,7 +278,7 @@ TEST(a_change_without_memory_is_remembered_if_it_is_refused)
         unbuild(&k);
         if (!hit) break;
     }
-    stop(rt);
+    fault_stop(rt);
 }
 
 /* --- running -------------------------------------------------------------- */
@@ -342,7 +328,7 @@ static int run_as(heist_runtime *rt, set *k, way how)
 static void run_starved(unsigned workers, way by, fault_how how, bool fresh)
 {
     for (long n = 1;; n = next(n)) {
-        heist_runtime *rt = start(workers);
+        heist_runtime *rt = fault_start(workers, HEIST_ON_DEMAND);
         set k;
         CHECK_EQ(build(&k, &fault_allocator), 0);
         if (!fresh) run_right(rt, &k);
@@ -359,7 +345,7 @@ static void run_starved(unsigned workers, way by, fault_how how, bool fresh)
         run_right(rt, &k);
         fault_check_works(rt);
         unbuild(&k);
-        stop(rt);
+        fault_stop(rt);
         if (!hit) break;
     }
 }
@@ -396,7 +382,7 @@ static heist_graph *build_plain(set *k)
 
 TEST(a_plain_graph_that_has_run_needs_no_memory)
 {
-    heist_runtime *rt = start(2);
+    heist_runtime *rt = fault_start(2, HEIST_ON_DEMAND);
     set k;
     heist_graph *g = build_plain(&k);
     heist_flow_opts o = {.rt = rt, .times = 5};
@@ -409,7 +395,7 @@ TEST(a_plain_graph_that_has_run_needs_no_memory)
     fault_disarm();
     CHECK_EQ(heist_load_relaxed(&k.ran), 3 * 5 * 30);
     heist_graph_destroy(g);
-    stop(rt);
+    fault_stop(rt);
 }
 
 enum {
@@ -456,7 +442,7 @@ TEST(what_is_ready_and_has_no_room_in_the_deque_runs_all_the_same)
         CHECK_EQ(heist_load_relaxed(&k.ran), 60);
         if (e == HEIST_EAGER) CHECK(crowd.hits > 0); /* it is shared */
         heist_graph_destroy(g);
-        stop(rt);
+        fault_stop(rt);
     }
 }
 
@@ -466,7 +452,7 @@ TEST(flows_at_a_time_without_memory_are_refused)
         FLOWS = 20
     };
 
-    heist_runtime *rt = start(2);
+    heist_runtime *rt = fault_start(2, HEIST_ON_DEMAND);
     for (int how = FAULT_ONCE; how <= FAULT_EVER_ON; how++) {
         for (long n = 1; n < FLOWS; n++) {
             set k;
@@ -488,7 +474,7 @@ TEST(flows_at_a_time_without_memory_are_refused)
             heist_graph_destroy(g);
         }
     }
-    stop(rt);
+    fault_stop(rt);
 }
 
 /* --- without a runtime ---------------------------------------------------- */

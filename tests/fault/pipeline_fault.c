@@ -9,20 +9,6 @@
 #include "fault.h"
 #include "tokens.h"
 
-static heist_runtime *start(unsigned workers, heist_exposure exposure)
-{
-    heist_runtime *rt = NULL;
-    heist_config config = {
-        .workers = workers, .exposure = exposure, .allocator = fault_allocator};
-    CHECK_EQ(heist_start(&rt, &config), 0);
-    return rt;
-}
-
-static void stop(heist_runtime *rt)
-{
-    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
-}
-
 static int run_on(heist_runtime *rt, watch *w, size_t lines)
 {
     heist_pipeline_opts o = {.rt = rt, .allocator = &fault_allocator};
@@ -49,14 +35,14 @@ TEST(without_memory_a_pipeline_makes_no_token_or_all)
              exposure++) {
             long n = 1;
             for (bool hit = true; hit; n++) {
-                heist_runtime *rt = start(2, (heist_exposure)exposure);
+                heist_runtime *rt = fault_start(2, (heist_exposure)exposure);
                 watch w;
                 fault_arm(FAULT_MEMORY, n, (fault_how)how);
                 int rc = run_on(rt, &w, 200);
                 hit = fault_disarm() > 0;
                 check(&w, rc, hit);
                 fault_check_works(rt);
-                stop(rt);
+                fault_stop(rt);
             }
             CHECK(n > 2);
         }
@@ -88,12 +74,12 @@ TEST(lines_that_find_no_room_in_the_deque_run_all_the_same)
 {
     for (unsigned workers = 1; workers < 5; workers += 3)
         for (size_t lines = 1; lines < 9; lines++) {
-            heist_runtime *rt = start(workers, HEIST_EAGER);
+            heist_runtime *rt = fault_start(workers, HEIST_EAGER);
             full k = {.rt = rt, .lines = lines};
             heist_store_relaxed(&fault_ran, 0);
             CHECK_EQ(heist_spawn(rt, run_above_tasks, &k, NULL, HEIST_FOREVER),
                      0);
-            stop(rt);
+            fault_stop(rt);
             CHECK_EQ(heist_load_relaxed(&fault_ran), 64);
             /* With others around they make room, perhaps. */
             if (workers == 1 && lines > 1) CHECK(k.hits > 0);
@@ -114,18 +100,18 @@ static long calls_of_a_run(heist_runtime *rt, uint64_t tokens)
 
 TEST(memory_is_asked_for_once_whatever_the_number_of_tokens)
 {
-    heist_runtime *rt = start(2, HEIST_EAGER);
+    heist_runtime *rt = fault_start(2, HEIST_EAGER);
     CHECK_EQ(calls_of_a_run(rt, 1), 1);
     CHECK_EQ(calls_of_a_run(rt, 10000), 1);
     fault_tally before = fault_count();
     CHECK_EQ(calls_of_a_run(rt, 100), 1);
     fault_check_nothing_left(before);
-    stop(rt);
+    fault_stop(rt);
 }
 
 TEST(a_pipeline_uses_the_allocator_of_its_graph)
 {
-    heist_runtime *rt = start(2, HEIST_ON_DEMAND);
+    heist_runtime *rt = fault_start(2, HEIST_ON_DEMAND);
     heist_graph *g;
     watch w;
     heist_flow_opts o = {.rt = rt};
@@ -141,7 +127,7 @@ TEST(a_pipeline_uses_the_allocator_of_its_graph)
     CHECK_EQ(heist_graph_run(g, &o, HEIST_FOREVER), 0);
     watch_check(&w);
     heist_graph_destroy(g);
-    stop(rt);
+    fault_stop(rt);
 }
 
 TEST(a_pipeline_without_a_runtime_runs_here)

@@ -15,21 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static heist_runtime *start(unsigned workers, heist_exposure exposure)
-{
-    heist_runtime *rt = NULL;
-    heist_config c = {
-        .workers = workers, .exposure = exposure, .allocator = fault_allocator};
-    CHECK_EQ(heist_start(&rt, &c), 0);
-    return rt;
-}
-
-static void stop(heist_runtime *rt)
-{
-    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
-    CHECK_EQ(heist_load_relaxed(&fault.hook_blocks), 0);
-}
-
 /* --- frame stacks that grow -------------------------------------------------------- */
 
 static void spine_in_small_strand(heist_ctx c, void *arg)
@@ -96,7 +81,7 @@ static void last_words(void (*fn)(void), char *words, size_t bytes)
 
 static void grow_and_fail(void)
 {
-    heist_runtime *rt = start(1, HEIST_ON_DEMAND);
+    heist_runtime *rt = fault_start(1, HEIST_ON_DEMAND);
     deep_and_small(rt, FAULT_COMMIT);
 }
 
@@ -111,9 +96,9 @@ TEST(a_frame_stack_that_cannot_grow_says_so_and_ends_the_program)
 TEST(a_frame_stack_grows_where_memory_is_counted_when_promised)
 {
     for (int exposure = HEIST_ON_DEMAND; exposure <= HEIST_EAGER; exposure++) {
-        heist_runtime *rt = start(2, (heist_exposure)exposure);
+        heist_runtime *rt = fault_start(2, (heist_exposure)exposure);
         deep_and_small(rt, 0);
-        stop(rt);
+        fault_stop(rt);
     }
 }
 
@@ -160,7 +145,7 @@ static void *visit(void *arg)
 TEST(a_thread_that_cannot_become_a_guest_is_told_and_nothing_was_done)
 {
     static visitor v[VISITORS];
-    heist_runtime *rt = start(2, HEIST_ON_DEMAND);
+    heist_runtime *rt = fault_start(2, HEIST_ON_DEMAND);
     fault_check_works(rt); /* its threads have begun */
     long done = 0, refused = 0;
     int visitors = 0;
@@ -185,7 +170,7 @@ TEST(a_thread_that_cannot_become_a_guest_is_told_and_nothing_was_done)
         CHECK_EQ(pthread_join(v[i].thread, NULL), 0);
     }
     fault_check_works(rt);
-    stop(rt);
+    fault_stop(rt);
 }
 
 /* --- a region in the middle of a task ------------------------------------------ */
@@ -212,7 +197,7 @@ static int run_inside(heist_ctx c, void *arg)
 
 TEST(a_region_inside_a_task_that_gets_no_strand_is_refused)
 {
-    heist_runtime *rt = start(2, HEIST_ON_DEMAND);
+    heist_runtime *rt = fault_start(2, HEIST_ON_DEMAND);
     inner in = {.rt = rt};
     hi_strand *kept = fault_drain(0);
     heist_latch done;
@@ -224,14 +209,14 @@ TEST(a_region_inside_a_task_that_gets_no_strand_is_refused)
     fault_check_spine(&in.s);
     fault_refill(kept);
     fault_check_works(rt);
-    stop(rt);
+    fault_stop(rt);
 }
 
 /* --- exposure without room in the deque ------------------------------------------ */
 
 static void expose_without_memory(unsigned workers, heist_exposure exposure)
 {
-    heist_runtime *rt = start(workers, exposure);
+    heist_runtime *rt = fault_start(workers, exposure);
     fault_check_works(rt);
     long hits = 0;
     for (int i = 0; i < 20; i++) {
@@ -243,7 +228,7 @@ static void expose_without_memory(unsigned workers, heist_exposure exposure)
     }
     CHECK(workers > 1 || hits > 0); /* many thieves may make enough room */
     fault_check_works(rt);
-    stop(rt);
+    fault_stop(rt);
 }
 
 TEST(frames_that_find_no_room_in_the_deque_are_done_all_the_same)
@@ -261,7 +246,7 @@ static int spine_task(heist_ctx c, void *arg)
 
 TEST(a_tasks_frames_that_find_no_room_in_the_deque_are_done_all_the_same)
 {
-    heist_runtime *rt = start(4, HEIST_EAGER);
+    heist_runtime *rt = fault_start(4, HEIST_EAGER);
     for (int i = 0; i < 20; i++) {
         heist_latch done;
         heist_latch_init(&done, 1);
@@ -273,7 +258,7 @@ TEST(a_tasks_frames_that_find_no_room_in_the_deque_are_done_all_the_same)
         fault_check_spine(&s);
     }
     fault_check_works(rt);
-    stop(rt);
+    fault_stop(rt);
 }
 
 /* --- the default runtime ----------------------------------------------------------- */

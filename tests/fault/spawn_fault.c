@@ -15,20 +15,6 @@ enum {
     TASKS = 300
 };
 
-static heist_runtime *start(unsigned workers)
-{
-    heist_runtime *rt = NULL;
-    heist_config c = {.workers = workers, .allocator = fault_allocator};
-    CHECK_EQ(heist_start(&rt, &c), 0);
-    return rt;
-}
-
-static void stop(heist_runtime *rt)
-{
-    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
-    CHECK_EQ(heist_load_relaxed(&fault.hook_blocks), 0);
-}
-
 static HEIST_ATOMIC(int) ran[TASKS];
 static int rcs[TASKS];
 
@@ -63,14 +49,14 @@ TEST(a_task_without_memory_is_refused_and_does_not_run)
 {
     for (int how = FAULT_ONCE; how <= FAULT_EVER_ON; how++) {
         for (long n = 1; n < 20; n++) {
-            heist_runtime *rt = start(4);
+            heist_runtime *rt = fault_start(4, HEIST_ON_DEMAND);
             nothing_ran();
             fault_arm(FAULT_HOOK, n, (fault_how)how);
             for (int i = 0; i < 20; i++)
                 rcs[i] = heist_spawn(rt, mark, &ran[i], NULL, HEIST_FOREVER);
             long hits = fault_disarm();
             fault_check_works(rt);
-            stop(rt);
+            fault_stop(rt);
             CHECK_EQ(check_ran(20), hits);
             CHECK(hits > 0);
         }
@@ -123,12 +109,12 @@ TEST(a_task_that_finds_no_room_in_the_deque_is_refused_and_does_not_run)
     for (int how = FAULT_ONCE; how <= FAULT_EVER_ON; how++) {
         /* 64 fit; then each growth is a call of the allocator in between. */
         for (long n = 1; n < 2 * TASKS; n += n < 80 ? 1 : 37) {
-            heist_runtime *rt = start(1);
+            heist_runtime *rt = fault_start(1, HEIST_ON_DEMAND);
             nothing_ran();
             nest k = {
                 .rt = rt, .kinds = FAULT_HOOK, .n = n, .how = (fault_how)how};
             CHECK_EQ(heist_spawn(rt, spawn_many, &k, NULL, HEIST_NOW), 0);
-            stop(rt);
+            fault_stop(rt);
             int refused = check_ran(TASKS);
             CHECK(refused <= k.hits);
             CHECK((refused > 0) == (k.hits > 0));
@@ -140,11 +126,11 @@ TEST(a_task_that_finds_no_room_in_the_deque_is_refused_and_does_not_run)
 TEST(stolen_tasks_make_room_and_nothing_is_lost)
 {
     for (long n = 1; n < 100; n += 9) {
-        heist_runtime *rt = start(4);
+        heist_runtime *rt = fault_start(4, HEIST_ON_DEMAND);
         nothing_ran();
         nest k = {.rt = rt, .kinds = FAULT_HOOK, .n = n, .how = FAULT_EVER_ON};
         CHECK_EQ(heist_spawn(rt, spawn_many, &k, NULL, HEIST_NOW), 0);
-        stop(rt);
+        fault_stop(rt);
         check_ran(TASKS);
     }
 }
@@ -172,7 +158,7 @@ static int fill_the_deque(heist_ctx c, void *arg)
 TEST(tasks_from_outside_that_find_the_deque_full_run_once)
 {
     for (int before = 0; before < 61; before++) {
-        heist_runtime *rt = start(1);
+        heist_runtime *rt = fault_start(1, HEIST_ON_DEMAND);
         crowd k = {.rt = rt};
         nothing_ran();
         heist_latch first;
@@ -188,7 +174,7 @@ TEST(tasks_from_outside_that_find_the_deque_full_run_once)
             CHECK_EQ(heist_spawn(rt, mark, &ran[i], NULL, HEIST_NOW), 0);
         fault_arm(FAULT_MEMORY, 1, FAULT_EVER_ON);
         heist_store_release(&k.go, 1);
-        stop(rt);
+        fault_stop(rt);
         fault_disarm();
         for (int i = 0; i < 164; i++)
             CHECK_EQ(heist_load_relaxed(&ran[i]), 1);
@@ -217,7 +203,7 @@ TEST(tasks_from_outside_that_find_the_deque_full_may_wait_for_each_other)
     static heist_latch latch[CHAIN + 1];
     static chain link[CHAIN];
     for (int before = 0; before < 61; before++) {
-        heist_runtime *rt = start(1);
+        heist_runtime *rt = fault_start(1, HEIST_ON_DEMAND);
         crowd k = {.rt = rt};
         nothing_ran();
         heist_latch first, all;
@@ -242,7 +228,7 @@ TEST(tasks_from_outside_that_find_the_deque_full_may_wait_for_each_other)
         fault_arm(FAULT_HOOK, 1, FAULT_EVER_ON); /* strands can be had */
         heist_store_release(&k.go, 1);
         CHECK_EQ(heist_latch_wait(&all, heist_after(20 * HEIST_SECOND)), 0);
-        stop(rt);
+        fault_stop(rt);
         fault_disarm();
     }
 }
@@ -251,7 +237,7 @@ TEST(tasks_from_outside_that_find_the_deque_full_may_wait_for_each_other)
 
 TEST(a_scopes_task_without_memory_runs_here)
 {
-    heist_runtime *rt = start(2);
+    heist_runtime *rt = fault_start(2, HEIST_ON_DEMAND);
     fault_check_works(rt);
     for (int how = FAULT_ONCE; how <= FAULT_EVER_ON; how++) {
         for (long n = 1; n < 20; n++) {
@@ -268,7 +254,7 @@ TEST(a_scopes_task_without_memory_runs_here)
                 CHECK_EQ(heist_load_relaxed(&ran[i]), 1);
         }
     }
-    stop(rt);
+    fault_stop(rt);
 }
 
 static int scope_in_task(heist_ctx c, void *arg)
@@ -289,12 +275,12 @@ TEST(a_scopes_task_that_finds_no_room_in_the_deque_runs_here)
 {
     for (int how = FAULT_ONCE; how <= FAULT_EVER_ON; how++) {
         for (long n = 1; n < 100; n += 3) {
-            heist_runtime *rt = start(1);
+            heist_runtime *rt = fault_start(1, HEIST_ON_DEMAND);
             nothing_ran();
             nest k = {
                 .rt = rt, .kinds = FAULT_HOOK, .n = n, .how = (fault_how)how};
             CHECK_EQ(heist_spawn(rt, scope_in_task, &k, NULL, HEIST_NOW), 0);
-            stop(rt);
+            fault_stop(rt);
             CHECK(k.hits > 0);
             for (int i = 0; i < TASKS; i++)
                 CHECK_EQ(heist_load_relaxed(&ran[i]), 1);
@@ -326,24 +312,24 @@ static int starved_scope(heist_ctx c, void *arg)
 
 TEST(a_scope_knows_of_tasks_that_could_not_even_run_here)
 {
-    heist_runtime *rt = start(1);
+    heist_runtime *rt = fault_start(1, HEIST_ON_DEMAND);
     nothing_ran();
     nest k = {.rt = rt}; /* a fresh worker has no store of tasks yet */
     CHECK_EQ(heist_spawn(rt, starved_scope, &k, NULL, HEIST_NOW), 0);
-    stop(rt);
+    fault_stop(rt);
 }
 
 /* --- broadcast --------------------------------------------------------------------------- */
 
 TEST(a_broadcast_without_memory_runs_nowhere)
 {
-    heist_runtime *rt = start(4);
+    heist_runtime *rt = fault_start(4, HEIST_ON_DEMAND);
     heist_store_relaxed(&fault_ran, 0);
     fault_arm(FAULT_MEMORY, 1, FAULT_EVER_ON);
     CHECK_EQ(heist_broadcast(rt, fault_count_one, NULL), -ENOMEM);
     CHECK_EQ(fault_disarm(), 1);
     fault_check_works(rt);
-    stop(rt);
+    fault_stop(rt);
 }
 
 static int broadcast_inside(heist_ctx c, void *arg)
@@ -361,9 +347,9 @@ static int broadcast_inside(heist_ctx c, void *arg)
 
 TEST(a_broadcast_without_memory_inside_a_task_runs_nowhere)
 {
-    heist_runtime *rt = start(4);
+    heist_runtime *rt = fault_start(4, HEIST_ON_DEMAND);
     nest k = {.rt = rt};
     CHECK_EQ(heist_spawn(rt, broadcast_inside, &k, NULL, HEIST_NOW), 0);
-    stop(rt);
+    fault_stop(rt);
     CHECK_EQ(k.hits, 1);
 }

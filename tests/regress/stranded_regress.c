@@ -7,7 +7,7 @@
  * seen as a test that stands still.
  */
 #include "../stress/scale.h"
-#include "test.h"
+#include "pool.h"
 
 #include <heist.h>
 #include <heist/graph.h>
@@ -18,19 +18,6 @@ typedef HEIST_ATOMIC(int) flag;
 enum {
     WIDE = 50
 };
-
-static heist_runtime *start(unsigned workers, heist_exposure exposure)
-{
-    heist_runtime *rt = NULL;
-    heist_config config = {.workers = workers, .exposure = exposure};
-    CHECK_EQ(heist_start(&rt, &config), 0);
-    return rt;
-}
-
-static void stop(heist_runtime *rt)
-{
-    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
-}
 
 static heist_graph *create(void)
 {
@@ -185,7 +172,7 @@ static void for_all(heist_graph *(*build)(link *l, heist_node_fn *fn),
 {
     for (int e = HEIST_ON_DEMAND; e <= HEIST_EAGER; e++) {
         for (unsigned workers = 1; workers <= 3; workers++) {
-            heist_runtime *rt = start(workers, (heist_exposure)e);
+            heist_runtime *rt = pool_start(workers, (heist_exposure)e);
             for (int i = 0; i < KINDS * WAYS; i++) {
                 const kind *k = &kinds[i / WAYS];
                 if (workers < k->least) continue;
@@ -198,7 +185,7 @@ static void for_all(heist_graph *(*build)(link *l, heist_node_fn *fn),
                 }
                 heist_graph_destroy(g);
             }
-            stop(rt);
+            pool_stop(rt);
         }
     }
 }
@@ -341,13 +328,13 @@ TEST(all_ready_nodes_wait_for_each_other)
     }
     for (int e = HEIST_ON_DEMAND; e <= HEIST_EAGER; e++) {
         for (unsigned workers = 1; workers <= 3; workers++) {
-            heist_runtime *rt = start(workers, (heist_exposure)e);
+            heist_runtime *rt = pool_start(workers, (heist_exposure)e);
             for (long n = scaled(50) * WAYS; n > 0; n--) {
                 for (int i = 0; i < WIDE; i++)
                     heist_latch_init(&latch[i], 1);
                 run(rt, g[n / WAYS % 2], (way)(n % WAYS));
             }
-            stop(rt);
+            pool_stop(rt);
         }
     }
     heist_graph_destroy(g[0]);
@@ -358,7 +345,7 @@ TEST(flows_on_one_worker_wait_for_each_other)
 {
     static heist_latch latch[WIDE];
     static line lines[WIDE];
-    heist_runtime *rt = start(1, HEIST_ON_DEMAND);
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
     heist_graph *g[WIDE];
     for (int i = 0; i < WIDE; i++) {
         lines[i] = (line){&latch[i], &latch[(i + 1) % WIDE]};
@@ -375,7 +362,7 @@ TEST(flows_on_one_worker_wait_for_each_other)
         for (int i = 0; i < WIDE; i++)
             CHECK_EQ(heist_flow_close(f[i]), 0);
     }
-    stop(rt);
+    pool_stop(rt);
     for (int i = 0; i < WIDE; i++)
         heist_graph_destroy(g[i]);
 }
@@ -406,7 +393,7 @@ static int end_it(heist_ctx c, void *arg)
 /* One worker, a flow that goes on until a task has run that comes later. */
 static void check_fair(heist_graph *g, bool (*until)(void *ctx))
 {
-    heist_runtime *rt = start(1, HEIST_ON_DEMAND);
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
     for (long n = scaled(100); n > 0; n--) {
         heist_flow *f = NULL;
         heist_flow_opts o = {.rt = rt, .until = until};
@@ -415,7 +402,7 @@ static void check_fair(heist_graph *g, bool (*until)(void *ctx))
         CHECK_EQ(heist_spawn(rt, end_it, NULL, NULL, HEIST_FOREVER), 0);
         CHECK_EQ(heist_flow_close(f), 0);
     }
-    stop(rt);
+    pool_stop(rt);
 }
 
 TEST(a_flow_of_endless_passes_leaves_room_for_tasks)

@@ -6,8 +6,8 @@
  * Each flow has a stamp for each node: how often that is done.  The stamps are
  * plain numbers, so that a sanitizer sees an order that is missing.
  */
+#include "pool.h"
 #include "scale.h"
-#include "test.h"
 
 #include <errno.h>
 #include <heist.h>
@@ -582,26 +582,12 @@ enum {
     WORKER_COUNTS = sizeof worker_counts / sizeof *worker_counts
 };
 
-static heist_runtime *start(unsigned workers, heist_exposure exposure)
-{
-    heist_runtime *rt = NULL;
-    heist_config config = {
-        .workers = workers, .exposure = exposure, .seed = test_seed};
-    CHECK_EQ(heist_start(&rt, &config), 0);
-    return rt;
-}
-
-static void stop(heist_runtime *rt)
-{
-    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
-}
-
 TEST(small_random_graphs_run_each_node_once_and_in_order)
 {
     uint64_t random = test_seed;
     for (int w = 0; w < WORKER_COUNTS * 3; w++) {
         heist_runtime *rt =
-            start(worker_counts[w / 3], (heist_exposure)(w % 3));
+            pool_start(worker_counts[w / 3], (heist_exposure)(w % 3));
         for (long i = scaled(60); i > 0; i--) {
             uint64_t r = test_random(&random);
             unsigned features = r >> 16 & 255;
@@ -612,7 +598,7 @@ TEST(small_random_graphs_run_each_node_once_and_in_order)
                 run_plan(rt, p, (way)(round % WAYS));
             free_plan(p);
         }
-        stop(rt);
+        pool_stop(rt);
     }
 }
 
@@ -626,10 +612,10 @@ TEST(large_random_graphs_run_each_node_once_and_in_order)
                             test_random(&random));
         for (int w = 0; w < WORKER_COUNTS; w++) {
             heist_runtime *rt =
-                start(worker_counts[w], (heist_exposure)((w + f) % 3));
+                pool_start(worker_counts[w], (heist_exposure)((w + f) % 3));
             for (int how = 0; how < WAYS; how += 2)
                 run_plan(rt, p, (way)how);
-            stop(rt);
+            pool_stop(rt);
         }
         free_plan(p);
     }
@@ -660,7 +646,8 @@ TEST(eight_threads_run_the_same_graph_at_once)
 {
     uint64_t random = test_seed;
     for (int w = 0; w < WORKER_COUNTS; w++) {
-        heist_runtime *rt = start(worker_counts[w], (heist_exposure)(w % 3));
+        heist_runtime *rt =
+            pool_start(worker_counts[w], (heist_exposure)(w % 3));
         for (int i = 0; i < 6; i++) {
             unsigned features = i == 0   ? 0
                                 : i == 1 ? EVERYTHING
@@ -676,7 +663,7 @@ TEST(eight_threads_run_the_same_graph_at_once)
                 pthread_join(t[n], NULL);
             free_plan(p);
         }
-        stop(rt);
+        pool_stop(rt);
     }
 }
 
@@ -716,7 +703,8 @@ TEST(nodes_run_and_start_graphs)
 
     uint64_t random = test_seed;
     for (int w = 0; w < WORKER_COUNTS; w++) {
-        heist_runtime *rt = start(worker_counts[w], (heist_exposure)(w % 3));
+        heist_runtime *rt =
+            pool_start(worker_counts[w], (heist_exposure)(w % 3));
         plan *p = make_plan(200, 4, EVERYTHING, test_random(&random));
         nested n[NESTED];
         heist_graph *g = NULL;
@@ -733,7 +721,7 @@ TEST(nodes_run_and_start_graphs)
         }
         heist_graph_destroy(g);
         free_plan(p);
-        stop(rt);
+        pool_stop(rt);
     }
 }
 
@@ -801,7 +789,8 @@ TEST(after_a_failure_or_cancellation_the_next_run_is_right)
 {
     uint64_t random = test_seed;
     for (int w = 0; w < WORKER_COUNTS; w++) {
-        heist_runtime *rt = start(worker_counts[w], (heist_exposure)(w % 3));
+        heist_runtime *rt =
+            pool_start(worker_counts[w], (heist_exposure)(w % 3));
         for (int i = 0; i < 8; i++) {
             unsigned features = i == 0   ? 0
                                 : i == 1 ? EVERYTHING
@@ -817,6 +806,6 @@ TEST(after_a_failure_or_cancellation_the_next_run_is_right)
                 pthread_join(t[n], NULL);
             free_plan(p);
         }
-        stop(rt);
+        pool_stop(rt);
     }
 }

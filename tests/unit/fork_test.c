@@ -2,7 +2,7 @@
 #include "core/frame.h"
 #include "core/runtime.h"
 #include "fib.h"
-#include "test.h"
+#include "pool.h"
 
 #include <heist.h>
 #include <pthread.h>
@@ -14,30 +14,17 @@ static const unsigned worker_counts[] = {1, 2, 3, 8, 70};
 #define EACH(i, array) \
     for (size_t i = 0; i < sizeof(array) / sizeof *(array); i++)
 
-static heist_runtime *start(unsigned workers, heist_exposure exposure)
-{
-    heist_runtime *rt = NULL;
-    heist_config config = {.workers = workers, .exposure = exposure};
-    CHECK_EQ(heist_start(&rt, &config), 0);
-    return rt;
-}
-
-static void stop(heist_runtime *rt)
-{
-    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
-}
-
 TEST(fib_is_right_for_every_policy_and_number_of_workers)
 {
     EACH(p, policies) EACH(w, worker_counts)
     {
-        heist_runtime *rt = start(worker_counts[w], policies[p]);
+        heist_runtime *rt = pool_start(worker_counts[w], policies[p]);
         for (int round = 0; round < 3; round++) {
             int64_t n = 24;
             CHECK_EQ(heist_run(rt, fib_root, &n), 0);
             CHECK_EQ(n, 46368);
         }
-        stop(rt);
+        pool_stop(rt);
     }
 }
 
@@ -73,11 +60,11 @@ TEST(n_forks_in_a_row_give_n_results)
 {
     EACH(p, policies)
     {
-        heist_runtime *rt = start(4, policies[p]);
+        heist_runtime *rt = pool_start(4, policies[p]);
         int64_t n = 15;
         CHECK_EQ(heist_run(rt, parts_root, &n), 0);
         CHECK_EQ(n, 1 << 14);
-        stop(rt);
+        pool_stop(rt);
     }
 }
 
@@ -106,11 +93,11 @@ TEST(the_frame_stack_grows)
 {
     EACH(p, policies)
     {
-        heist_runtime *rt = start(2, policies[p]);
+        heist_runtime *rt = pool_start(2, policies[p]);
         int64_t n = 200000;
         CHECK_EQ(heist_run(rt, wide_root, &n), 0);
         CHECK_EQ(n, (int64_t)200000 * 199999 / 2);
-        stop(rt);
+        pool_stop(rt);
     }
 }
 
@@ -140,11 +127,11 @@ static void chain_root(heist_ctx c, void *arg)
 
 TEST(a_lopsided_tree_is_right)
 {
-    heist_runtime *rt = start(3, HEIST_ON_DEMAND);
+    heist_runtime *rt = pool_start(3, HEIST_ON_DEMAND);
     int64_t n = 20000;
     CHECK_EQ(heist_run(rt, chain_root, &n), 0);
     CHECK_EQ(n, 20000);
-    stop(rt);
+    pool_stop(rt);
 }
 
 /* Arguments of every kind arrive, and the frame's words do not overlap. */
@@ -208,13 +195,13 @@ static void outer_root(heist_ctx c, void *arg)
 
 TEST(a_region_inside_a_region_keeps_the_frames_around_it)
 {
-    heist_runtime *rt = start(3, HEIST_ON_DEMAND);
+    heist_runtime *rt = pool_start(3, HEIST_ON_DEMAND);
     for (int i = 0; i < 200; i++) {
         int64_t n = 20;
         CHECK_EQ(heist_run(rt, outer_root, &n), 0);
         CHECK_EQ(n, 55 + 20 * 13);
     }
-    stop(rt);
+    pool_stop(rt);
 }
 
 /* Without a policy's help: the states of a frame, one by one. */
@@ -276,8 +263,8 @@ TEST(rescue_takes_an_open_private_frame_and_no_closed_one)
 
 TEST(without_a_runtime_the_answer_is_the_same)
 {
-    heist_runtime *rt = start(2, HEIST_ON_DEMAND);
-    stop(rt);
+    heist_runtime *rt = pool_start(2, HEIST_ON_DEMAND);
+    pool_stop(rt);
     int64_t n = 20;
     CHECK_EQ(heist_run(NULL, fib_root, &n), 0);
     CHECK_EQ(n, 6765);

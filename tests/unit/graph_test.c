@@ -4,7 +4,7 @@
  */
 #include "../stress/scale.h"
 #include "graph/flow.h"
-#include "test.h"
+#include "pool.h"
 
 #include <errno.h>
 #include <heist.h>
@@ -26,18 +26,6 @@ static heist_graph *create(void)
 static void run(heist_graph *g)
 {
     CHECK_EQ(heist_graph_run(g, NULL, HEIST_FOREVER), 0);
-}
-
-static heist_runtime *start(unsigned workers)
-{
-    heist_runtime *rt = NULL;
-    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = workers}), 0);
-    return rt;
-}
-
-static void stop(heist_runtime *rt)
-{
-    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
 
 static int value(counter *k)
@@ -693,7 +681,7 @@ static int run_as_task(heist_ctx c, void *g)
 TEST(a_task_runs_a_graph)
 {
     for (unsigned workers = 1; workers <= 3; workers += 2) {
-        heist_runtime *rt = start(workers);
+        heist_runtime *rt = pool_start(workers, HEIST_ON_DEMAND);
         counter k = {0};
         heist_graph *g = counting(&k);
         heist_scope s;
@@ -702,7 +690,7 @@ TEST(a_task_runs_a_graph)
             heist_scope_spawn(&s, run_as_task, g);
         CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
         CHECK_EQ(value(&k), 500);
-        stop(rt);
+        pool_stop(rt);
         heist_graph_destroy(g);
     }
 }
@@ -813,7 +801,7 @@ TEST(one_worker_has_many_flows_that_wait)
         MANY = 200
     };
 
-    heist_runtime *rt = start(1);
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
     heist_graph *g = create();
     counter k = {0};
     gate t;
@@ -832,7 +820,7 @@ TEST(one_worker_has_many_flows_that_wait)
     for (int i = 0; i < MANY; i++)
         CHECK_EQ(heist_flow_close(f[i]), 0);
     CHECK_EQ(value(&k), MANY);
-    stop(rt);
+    pool_stop(rt);
     heist_graph_destroy(g);
 }
 
@@ -873,7 +861,7 @@ TEST(a_start_without_room_or_from_a_runtime_that_stops_is_refused)
     heist_store_release(&held, 0);
     for (int i = 0; i < n; i++)
         CHECK_EQ(heist_flow_close(f[i]), 0);
-    stop(rt);
+    pool_stop(rt);
     CHECK_EQ(value(&k), 5 * n);
     heist_graph_destroy(g);
 }
@@ -1162,7 +1150,7 @@ static int until_stopped(heist_ctx c, heist_step *s, void *arg)
 TEST(what_runs_when_a_node_fails_is_waited_for)
 {
     for (unsigned workers = 1; workers <= 2; workers++) {
-        heist_runtime *rt = start(workers);
+        heist_runtime *rt = pool_start(workers, HEIST_ON_DEMAND);
         heist_graph *g = create();
         meeting m = {.late = {0}};
         heist_graph_add(g, "long", until_stopped, &m);
@@ -1175,7 +1163,7 @@ TEST(what_runs_when_a_node_fails_is_waited_for)
             CHECK_EQ(why.node.id, b.id);
             CHECK_EQ(value(&m.late), i + 1);
         }
-        stop(rt);
+        pool_stop(rt);
         heist_graph_destroy(g);
     }
 }
@@ -1275,7 +1263,7 @@ TEST(attempts_are_as_far_apart_as_wanted)
 
 TEST(during_the_delays_the_worker_works_on_and_a_stop_ends_them)
 {
-    heist_runtime *rt = start(1);
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
     heist_graph *g = create();
     owner o;
     heist_node a = heist_graph_add(g, "a", fail, &o.k);
@@ -1289,7 +1277,7 @@ TEST(during_the_delays_the_worker_works_on_and_a_stop_ends_them)
     heist_latch_arrive(&o.go);
     CHECK_EQ(heist_flow_close(o.flow), -ECANCELED);
     CHECK(value(&o.k) <= 1);
-    stop(rt);
+    pool_stop(rt);
     heist_graph_destroy(g);
 }
 
@@ -1693,7 +1681,7 @@ static int meet(heist_ctx c, heist_step *s, void *arg)
 TEST(a_module_runs_twice_at_once_with_different_contexts)
 {
     for (unsigned workers = 1; workers <= 2; workers++) {
-        heist_runtime *rt = start(workers);
+        heist_runtime *rt = pool_start(workers, HEIST_ON_DEMAND);
         heist_graph *m = create(), *g = create();
         heist_graph_add(m, "meet", meet, NULL);
         heist_latch l[2];
@@ -1708,7 +1696,7 @@ TEST(a_module_runs_twice_at_once_with_different_contexts)
             CHECK_EQ(value(&p[0].k), round);
             CHECK_EQ(value(&p[1].k), round);
         }
-        stop(rt);
+        pool_stop(rt);
         heist_graph_destroy(g);
         heist_graph_destroy(m);
     }
@@ -2180,7 +2168,7 @@ TEST(never_more_than_the_limit_run_at_a_time)
 {
     static const int limits[] = {1, 3, 100};
     for (unsigned workers = 1; workers <= 4; workers += 3) {
-        heist_runtime *rt = start(workers);
+        heist_runtime *rt = pool_start(workers, HEIST_ON_DEMAND);
         for (size_t i = 0; i < 3; i++) {
             heist_limit limit;
             heist_limit_init(&limit, (uint64_t)limits[i]);
@@ -2198,7 +2186,7 @@ TEST(never_more_than_the_limit_run_at_a_time)
             CHECK_EQ(limit.free, (uint64_t)limits[i]);
             heist_graph_destroy(g);
         }
-        stop(rt);
+        pool_stop(rt);
     }
 }
 
@@ -2267,7 +2255,7 @@ TEST(several_limits_hold_for_one_node_and_in_several_graphs_at_once)
     uint64_t random = test_seed;
     market *m = open_market();
     heist_graph *g[2] = {shopping(m, &random), shopping(m, &random)};
-    heist_runtime *rt = start(3);
+    heist_runtime *rt = pool_start(3, HEIST_ON_DEMAND);
     int flows = 0;
     for (int round = 0; round < 20; round++) {
         heist_flow *f[6];
@@ -2288,7 +2276,7 @@ TEST(several_limits_hold_for_one_node_and_in_several_graphs_at_once)
         CHECK_EQ(value(&m->crowd[i].total), flows * each);
         CHECK_EQ(m->limit[i].free, (uint64_t)m->allowed[i]);
     }
-    stop(rt);
+    pool_stop(rt);
     heist_graph_destroy(g[0]);
     heist_graph_destroy(g[1]);
 }
@@ -2377,7 +2365,7 @@ TEST(who_came_first_to_a_limit_is_served_first)
 
 TEST(a_runtime_does_not_stop_while_a_flow_of_it_waits_for_a_limit)
 {
-    heist_runtime *rt = start(1);
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
     heist_limit limit;
     heist_limit_init(&limit, 1);
     counter k = {0};
@@ -2397,7 +2385,7 @@ TEST(a_runtime_does_not_stop_while_a_flow_of_it_waits_for_a_limit)
         sched_yield();
     CHECK_EQ(heist_stop(rt, heist_after(HEIST_MILLISECOND)), -ETIMEDOUT);
     heist_latch_arrive(&t.out);
-    stop(rt);
+    pool_stop(rt);
     CHECK_EQ(heist_flow_close(fa), 0);
     CHECK_EQ(heist_flow_close(fb), 0);
     CHECK_EQ(value(&k), 1);
@@ -2517,7 +2505,7 @@ static void run_on(heist_runtime *rt, heist_graph *g)
 
 TEST(the_more_urgent_start_first_but_for_one_in_eight)
 {
-    heist_runtime *rt = start(1);
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
     heist_graph *g = create();
     heist_node source = heist_graph_add(g, "source", NULL, NULL);
     for (int i = 0; i < 4 * EACH; i++) {
@@ -2532,7 +2520,7 @@ TEST(the_more_urgent_start_first_but_for_one_in_eight)
         CHECK(first_of(0) < EACH); /* it does not wait for ever */
         CHECK(trace[4 * EACH - 1] <= 1);
     }
-    stop(rt);
+    pool_stop(rt);
     heist_graph_destroy(g);
 }
 
@@ -2547,7 +2535,7 @@ static int many_children(heist_ctx c, heist_step *s, void *arg)
 
 TEST(the_nodes_of_a_module_or_subflow_are_as_urgent_as_its_node)
 {
-    heist_runtime *rt = start(1);
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
     for (int subflow = 0; subflow < 2; subflow++) {
         heist_graph *g = create(), *m = create(); /* of normal ones */
         for (int i = 0; i < EACH; i++)
@@ -2572,7 +2560,7 @@ TEST(the_nodes_of_a_module_or_subflow_are_as_urgent_as_its_node)
         heist_graph_destroy(g);
         heist_graph_destroy(m);
     }
-    stop(rt);
+    pool_stop(rt);
 }
 
 static int until_flag(heist_ctx c, heist_step *s, void *arg)
@@ -2584,7 +2572,7 @@ static int until_flag(heist_ctx c, heist_step *s, void *arg)
 TEST(a_node_of_low_priority_does_not_wait_for_ever)
 {
     for (int low = 0; low < 3; low++) {
-        heist_runtime *rt = start(1);
+        heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
         counter flag = {0};
         heist_graph *g = create();
         heist_node source = heist_graph_add(g, "source", NULL, NULL);
@@ -2605,7 +2593,7 @@ TEST(a_node_of_low_priority_does_not_wait_for_ever)
             run_on(rt, g);
             CHECK_EQ(value(&flag), 1);
         }
-        stop(rt);
+        pool_stop(rt);
         heist_graph_destroy(g);
     }
 }
@@ -2670,7 +2658,7 @@ TEST(repeated_runs_allocate_nothing)
     }
     long before = heist_load_relaxed(&allocations);
     int runs = 1000 * 24;
-    long n = scaled(400000);
+    long n = scaled(1000000);
     for (long i = 0; i < n; i++)
         CHECK_EQ(heist_graph_run(plain, &o, HEIST_FOREVER), 0);
     CHECK_EQ(heist_graph_run_n(plain, (uint64_t)n, &o, HEIST_FOREVER), 0);
@@ -2679,13 +2667,13 @@ TEST(repeated_runs_allocate_nothing)
     CHECK_EQ(value(&k), runs + 16 * n + n / 4 * 16);
     heist_graph_destroy(rich);
     heist_graph_destroy(plain);
-    stop(rt);
+    pool_stop(rt);
     CHECK_EQ(heist_load_relaxed(&outstanding), 0);
 }
 
 TEST(flows_allocate_nothing_if_as_many_were_there_before)
 {
-    heist_runtime *rt = start(1);
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
     counter k = {0};
     heist_graph *g = small(NULL, NULL, &k);
     heist_flow *f[30];
@@ -2700,7 +2688,7 @@ TEST(flows_allocate_nothing_if_as_many_were_there_before)
     }
     CHECK_EQ(heist_load_relaxed(&allocations), before);
     CHECK_EQ(value(&k), 10 * 30 * 8);
-    stop(rt);
+    pool_stop(rt);
     heist_graph_destroy(g);
     CHECK_EQ(heist_load_relaxed(&outstanding), 0);
 }

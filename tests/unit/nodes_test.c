@@ -2,7 +2,7 @@
  *
  * nodes_test.c: algorithms as nodes of a graph.
  */
-#include "test.h"
+#include "pool.h"
 
 #include <errno.h>
 #include <heist.h>
@@ -13,19 +13,6 @@ enum {
     POOLS = 4,
     N = 20000
 };
-
-static heist_runtime *start(unsigned workers)
-{
-    heist_runtime *rt = NULL;
-    heist_config config = {.workers = workers, .seed = test_seed};
-    CHECK_EQ(heist_start(&rt, &config), 0);
-    return rt;
-}
-
-static void stop(heist_runtime *rt)
-{
-    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
-}
 
 /* --- what the nodes do ---------------------------------------------------- */
 
@@ -104,7 +91,7 @@ static heist_graph *build(results *r)
 TEST(algorithms_are_nodes_with_results_for_each_run)
 {
     for (int pool = 0; pool < POOLS; pool++) {
-        heist_runtime *rt = start(pools[pool]);
+        heist_runtime *rt = pool_start(pools[pool], HEIST_ON_DEMAND);
         results r = {.first = 7};
         heist_graph *g = build(&r);
         heist_flow_opts o = {.rt = rt};
@@ -112,7 +99,7 @@ TEST(algorithms_are_nodes_with_results_for_each_run)
             CHECK_EQ(heist_graph_run(g, &o, HEIST_FOREVER), 0);
         CHECK_EQ(heist_graph_run_n(g, 5, &o, HEIST_FOREVER), 0);
         heist_graph_destroy(g);
-        stop(rt);
+        pool_stop(rt);
     }
 }
 
@@ -140,7 +127,7 @@ static int set_calls(heist_ctx c, heist_step *step, void *arg)
 
 TEST(a_node_before_may_set_the_arguments)
 {
-    heist_runtime *rt = start(2);
+    heist_runtime *rt = pool_start(2, HEIST_ON_DEMAND);
     heist_graph *g;
     calls k = {.zero = 0};
     k.fold = (heist_fold_call){0,         0,       &k.folded, &k.zero, 8,
@@ -171,7 +158,7 @@ TEST(a_node_before_may_set_the_arguments)
         CHECK_EQ(k.scanned, sum);
     }
     heist_graph_destroy(g);
-    stop(rt);
+    pool_stop(rt);
 }
 
 TEST(without_an_identity_a_node_adds_to_what_is_there)

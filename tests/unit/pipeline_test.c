@@ -2,6 +2,7 @@
  *
  * pipeline_test.c: what a pipeline promises, in all shapes.
  */
+#include "pool.h"
 #include "tokens.h"
 
 #include <pthread.h>
@@ -12,20 +13,6 @@ static const unsigned pools[] = {1, 2, 8, 70};
 enum {
     POOLS = 4
 };
-
-static heist_runtime *start(unsigned workers, heist_exposure exposure)
-{
-    heist_runtime *rt = NULL;
-    heist_config config = {
-        .workers = workers, .exposure = exposure, .seed = test_seed};
-    CHECK_EQ(heist_start(&rt, &config), 0);
-    return rt;
-}
-
-static void stop(heist_runtime *rt)
-{
-    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
-}
 
 static int run_on(heist_runtime *rt, watch *w)
 {
@@ -39,8 +26,8 @@ TEST(every_token_passes_every_stage_once_and_in_order)
 {
     uint64_t seed = test_seed;
     for (int pool = 0; pool < POOLS; pool++) {
-        heist_runtime *rt[2] = {start(pools[pool], HEIST_ON_DEMAND),
-                                start(pools[pool], HEIST_EAGER)};
+        heist_runtime *rt[2] = {pool_start(pools[pool], HEIST_ON_DEMAND),
+                                pool_start(pools[pool], HEIST_EAGER)};
         for (size_t stages = 1; stages <= WATCH_STAGES; stages++)
             for (unsigned kinds = 0; kinds < 1u << (stages - 1); kinds++)
                 for (size_t lines = 1; lines <= 8; lines++) {
@@ -50,15 +37,16 @@ TEST(every_token_passes_every_stage_once_and_in_order)
                     CHECK_EQ(run_on(rt[lines % 2], &w), 0);
                     watch_check(&w);
                 }
-        stop(rt[0]);
-        stop(rt[1]);
+        pool_stop(rt[0]);
+        pool_stop(rt[1]);
     }
 }
 
 TEST(the_first_stage_says_how_many_tokens_there_are)
 {
     static const uint64_t counts[] = {0, 1, 2, 7, 8, 9, 100000};
-    heist_runtime *rt[2] = {start(2, HEIST_ON_DEMAND), start(2, HEIST_EAGER)};
+    heist_runtime *rt[2] = {pool_start(2, HEIST_ON_DEMAND),
+                            pool_start(2, HEIST_EAGER)};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (int k = 0; k < 2; k++)
             for (unsigned kinds = 0; kinds < 4; kinds++) {
@@ -67,8 +55,8 @@ TEST(the_first_stage_says_how_many_tokens_there_are)
                 CHECK_EQ(run_on(rt[k], &w), 0);
                 watch_check(&w);
             }
-    stop(rt[0]);
-    stop(rt[1]);
+    pool_stop(rt[0]);
+    pool_stop(rt[1]);
 }
 
 typedef HEIST_ATOMIC(int) flag;
@@ -106,7 +94,7 @@ static int wait_for_all(heist_ctx c, heist_token *t, void *arg)
 TEST(without_a_number_of_lines_there_are_two_for_each_worker)
 {
     for (int pool = 0; pool < POOLS; pool++) {
-        heist_runtime *rt = start(pools[pool], HEIST_ON_DEMAND);
+        heist_runtime *rt = pool_start(pools[pool], HEIST_ON_DEMAND);
         lot k = {.tokens = 2 * (int)pools[pool]};
         heist_stage stages[] = {{HEIST_SERIAL, make_lot, &k, NULL},
                                 {HEIST_PARALLEL, wait_for_all, &k, NULL}};
@@ -114,7 +102,7 @@ TEST(without_a_number_of_lines_there_are_two_for_each_worker)
         heist_pipeline_opts o = {.rt = rt};
         heist_latch_init(&k.all, (uint64_t)k.tokens);
         CHECK_EQ(heist_pipeline_run(&p, &o, HEIST_FOREVER), 0);
-        stop(rt);
+        pool_stop(rt);
     }
 }
 
@@ -177,7 +165,7 @@ static int look_again(heist_ctx c, heist_token *t, void *arg)
 
 TEST(a_line_keeps_its_payload_and_begins_with_zeroes)
 {
-    heist_runtime *rt = start(2, HEIST_ON_DEMAND);
+    heist_runtime *rt = pool_start(2, HEIST_ON_DEMAND);
     seen s = {.tokens = 100, .context = rt};
     heist_stage stages[] = {{HEIST_SERIAL, look_at_payload, &s, NULL},
                             {HEIST_PARALLEL, look_again, &s, NULL}};
@@ -187,7 +175,7 @@ TEST(a_line_keeps_its_payload_and_begins_with_zeroes)
             .stages = stages, .count = 2, .lines = s.lines, .token_bytes = 8};
         CHECK_EQ(heist_pipeline_run(&p, &o, HEIST_FOREVER), 0);
     }
-    stop(rt);
+    pool_stop(rt);
 }
 
 static int stop_without_payload(heist_ctx c, heist_token *t, void *arg)
@@ -267,7 +255,8 @@ TEST(a_stage_that_waits_holds_nobody_up)
     for (int pool = 0; pool < POOLS; pool++)
         for (int exposure = HEIST_ON_DEMAND; exposure <= HEIST_EAGER;
              exposure++) {
-            heist_runtime *rt = start(pools[pool], (heist_exposure)exposure);
+            heist_runtime *rt =
+                pool_start(pools[pool], (heist_exposure)exposure);
             heist_latch done;
             heist_latch_init(&done, 1);
             for (int i = 0; i < 20; i++)
@@ -275,7 +264,7 @@ TEST(a_stage_that_waits_holds_nobody_up)
             CHECK_EQ(heist_spawn(rt, meet_in_a_task, rt, &done, HEIST_FOREVER),
                      0);
             CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
-            stop(rt);
+            pool_stop(rt);
         }
 }
 
@@ -284,10 +273,11 @@ TEST(a_stage_that_works_long_holds_nobody_up)
     for (int pool = 1; pool < POOLS; pool++)
         for (int exposure = HEIST_ON_DEMAND; exposure <= HEIST_EAGER;
              exposure++) {
-            heist_runtime *rt = start(pools[pool], (heist_exposure)exposure);
+            heist_runtime *rt =
+                pool_start(pools[pool], (heist_exposure)exposure);
             for (int i = 0; i < 20; i++)
                 meet(rt, false);
-            stop(rt);
+            pool_stop(rt);
         }
 }
 
@@ -299,7 +289,7 @@ TEST(of_several_failures_that_of_the_lowest_token_counts)
     for (int pool = 0; pool < POOLS; pool++)
         for (int i = 0; i < 40; i++) {
             heist_runtime *rt =
-                start(pools[pool], i % 2 ? HEIST_EAGER : HEIST_ON_DEMAND);
+                pool_start(pools[pool], i % 2 ? HEIST_EAGER : HEIST_ON_DEMAND);
             heist_pipeline_failure why = {0};
             watch w;
             watch_init(&w, 4, (unsigned)i % 8, 1 + (size_t)i % 8, 1000);
@@ -314,7 +304,7 @@ TEST(of_several_failures_that_of_the_lowest_token_counts)
             CHECK(why.name == w.stages[w.fails_in].name);
             CHECK_EQ(heist_load_relaxed(&w.passed), w.fails_at);
             watch_check_ended(&w);
-            stop(rt);
+            pool_stop(rt);
         }
 }
 
@@ -397,14 +387,15 @@ TEST(a_failure_ends_the_tokens_after_it_and_none_before)
     for (int pool = 0; pool < POOLS; pool++)
         for (int exposure = HEIST_ON_DEMAND; exposure <= HEIST_EAGER;
              exposure++) {
-            heist_runtime *rt = start(pools[pool], (heist_exposure)exposure);
+            heist_runtime *rt =
+                pool_start(pools[pool], (heist_exposure)exposure);
             run_quarrel(rt, (quarrel){.fails = 7, .waits = 5}, -EXDEV, 7);
             run_quarrel(rt, (quarrel){.fails = 5, .waits = 7}, -EXDEV, 5);
             run_quarrel(rt, (quarrel){.fails = 7, .waits = 5, .then = -EIO},
                         -EIO, 5);
             run_quarrel(rt, (quarrel){.fails = 5, .waits = 7, .then = -EIO},
                         -EXDEV, 5);
-            stop(rt);
+            pool_stop(rt);
         }
 }
 
@@ -429,7 +420,8 @@ static void count_drop(heist_token *t, void *arg)
 
 TEST(the_first_stage_may_fail_too)
 {
-    heist_runtime *rt[2] = {start(2, HEIST_ON_DEMAND), start(2, HEIST_EAGER)};
+    heist_runtime *rt[2] = {pool_start(2, HEIST_ON_DEMAND),
+                            pool_start(2, HEIST_EAGER)};
     for (size_t lines = 1; lines < 5; lines++)
         for (int k = 0; k < 2; k++) {
             flag passed = {0}, dropped = {0};
@@ -449,8 +441,8 @@ TEST(the_first_stage_may_fail_too)
             CHECK_EQ(why.stage, 0);
             CHECK_EQ(strcmp(why.name, ""), 0);
         }
-    stop(rt[0]);
-    stop(rt[1]);
+    pool_stop(rt[0]);
+    pool_stop(rt[1]);
 }
 
 TEST(a_cancelled_pipeline_finishes_what_runs_and_drops_the_rest)
@@ -459,14 +451,14 @@ TEST(a_cancelled_pipeline_finishes_what_runs_and_drops_the_rest)
     for (int pool = 0; pool < POOLS; pool++)
         for (int i = 0; i < 16; i++) {
             heist_runtime *rt =
-                start(pools[pool], i % 2 ? HEIST_EAGER : HEIST_ON_DEMAND);
+                pool_start(pools[pool], i % 2 ? HEIST_EAGER : HEIST_ON_DEMAND);
             watch w;
             watch_init(&w, 4, (unsigned)i % 8, 1 + (size_t)i % 8, UINT64_MAX);
             w.cancels_at = 1 + test_random(&seed) % 200;
             w.seed = test_random(&seed) | 1;
             CHECK_EQ(run_on(rt, &w), -ECANCELED);
             watch_check_ended(&w);
-            stop(rt);
+            pool_stop(rt);
         }
 }
 
@@ -502,7 +494,7 @@ TEST(at_the_deadline_a_pipeline_ends)
 {
     for (int pool = 0; pool < POOLS; pool++)
         for (int kind = HEIST_SERIAL; kind <= HEIST_PARALLEL; kind++) {
-            heist_runtime *rt = start(pools[pool], HEIST_ON_DEMAND);
+            heist_runtime *rt = pool_start(pools[pool], HEIST_ON_DEMAND);
             uint64_t made = 0;
             heist_stage stages[] = {
                 {HEIST_SERIAL, count_made, &made, NULL},
@@ -513,7 +505,7 @@ TEST(at_the_deadline_a_pipeline_ends)
             CHECK_EQ(heist_pipeline_run(&p, &o, soon), -ETIMEDOUT);
             CHECK(heist_now() >= soon);
             CHECK(made >= 3);
-            stop(rt);
+            pool_stop(rt);
         }
 }
 
@@ -552,7 +544,7 @@ TEST(pipelines_run_side_by_side_from_threads_and_tasks)
     };
 
     for (int pool = 0; pool < POOLS; pool++) {
-        heist_runtime *rt = start(pools[pool], HEIST_ON_DEMAND);
+        heist_runtime *rt = pool_start(pools[pool], HEIST_ON_DEMAND);
         pthread_t t[EACH];
         crowd k[2 * EACH];
         heist_latch done;
@@ -568,7 +560,7 @@ TEST(pipelines_run_side_by_side_from_threads_and_tasks)
         for (int i = 0; i < EACH; i++)
             pthread_join(t[i], NULL);
         CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
-        stop(rt);
+        pool_stop(rt);
     }
 }
 
@@ -598,14 +590,15 @@ TEST(a_stage_may_run_a_pipeline)
     for (int pool = 0; pool < POOLS; pool++)
         for (int exposure = HEIST_ON_DEMAND; exposure <= HEIST_EAGER;
              exposure++) {
-            heist_runtime *rt = start(pools[pool], (heist_exposure)exposure);
+            heist_runtime *rt =
+                pool_start(pools[pool], (heist_exposure)exposure);
             heist_stage stages[] = {{HEIST_SERIAL, make_thirty, NULL, NULL},
                                     {HEIST_PARALLEL, run_inner, NULL, NULL},
                                     {HEIST_SERIAL, run_inner, NULL, NULL}};
             heist_pipeline p = {.stages = stages, .count = 3, .lines = 4};
             heist_pipeline_opts o = {.rt = rt};
             CHECK_EQ(heist_pipeline_run(&p, &o, HEIST_FOREVER), 0);
-            stop(rt);
+            pool_stop(rt);
         }
 }
 
@@ -636,7 +629,7 @@ static int fold_some(heist_ctx c, heist_token *t, void *arg)
 TEST(a_stage_may_fork)
 {
     for (int pool = 0; pool < POOLS; pool++) {
-        heist_runtime *rt = start(pools[pool], HEIST_ON_DEMAND);
+        heist_runtime *rt = pool_start(pools[pool], HEIST_ON_DEMAND);
         heist_stage stages[] = {{HEIST_SERIAL, make_four, NULL, NULL},
                                 {HEIST_PARALLEL, fold_some, NULL, NULL},
                                 {HEIST_SERIAL, fold_some, NULL, NULL}};
@@ -644,7 +637,7 @@ TEST(a_stage_may_fork)
         heist_pipeline_opts o = {.rt = rt};
         for (int i = 0; i < 20; i++)
             CHECK_EQ(heist_pipeline_run(&p, &o, HEIST_FOREVER), 0);
-        stop(rt);
+        pool_stop(rt);
     }
 }
 
@@ -677,13 +670,13 @@ TEST(a_pipeline_is_a_node_that_others_may_set_up)
                           heist_graph_add(g, "after", look_after, NULL)};
     CHECK_EQ(heist_graph_linearize(g, nodes, 3), 0);
     for (int pool = 0; pool < POOLS; pool++) {
-        heist_runtime *rt = start(pools[pool], HEIST_ON_DEMAND);
+        heist_runtime *rt = pool_start(pools[pool], HEIST_ON_DEMAND);
         watch w;
         heist_flow_opts o = {.rt = rt, .context = &w};
         for (int i = 0; i < 20; i++)
             CHECK_EQ(heist_graph_run(g, &o, HEIST_FOREVER), 0);
         CHECK_EQ(heist_graph_run_n(g, 5, &o, HEIST_FOREVER), 0);
-        stop(rt);
+        pool_stop(rt);
     }
     heist_graph_destroy(g);
 }
@@ -721,7 +714,7 @@ TEST(a_flow_that_is_cancelled_ends_its_pipeline)
     watch_init(&w, 3, 2, 4, UINT64_MAX);
     heist_graph_add_pipeline(g, "endless", &w.pipeline);
     for (int pool = 0; pool < POOLS; pool++) {
-        heist_runtime *rt = start(pools[pool], HEIST_ON_DEMAND);
+        heist_runtime *rt = pool_start(pools[pool], HEIST_ON_DEMAND);
         heist_flow_opts o = {.rt = rt};
         heist_flow *f;
         watch_init(&w, 3, 2, 4, UINT64_MAX);
@@ -735,7 +728,7 @@ TEST(a_flow_that_is_cancelled_ends_its_pipeline)
         CHECK_EQ(heist_graph_run(g, &o, heist_after(2 * HEIST_MILLISECOND)),
                  -ETIMEDOUT);
         watch_check_ended(&w);
-        stop(rt);
+        pool_stop(rt);
     }
     heist_graph_destroy(g);
 }
