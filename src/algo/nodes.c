@@ -62,6 +62,7 @@ static int run_for(heist_ctx c, heist_step *step, void *arg)
 {
     const heist_for_call *k = arg;
     (void)step;
+    if (!k->body) return -EINVAL;
     heist_for(c, k->begin, k->end, k->body, k->arg);
     return 0;
 }
@@ -85,7 +86,7 @@ static int run_fold(heist_ctx c, heist_step *step, void *arg)
 {
     const heist_fold_call *k = arg;
     void *result = begin_with(step, k->result, k->identity, k->size);
-    if (!result) return -EINVAL;
+    if (!result || !k->fold || !k->combine) return -EINVAL;
     return heist_fold(c, k->begin, k->end, result, k->size, k->fold, k->combine,
                       k->arg, k->flags);
 }
@@ -114,7 +115,7 @@ static int run_reduce(heist_ctx c, heist_step *step, void *arg)
 {
     const heist_reduce_call *k = arg;
     void *result = begin_with(step, k->result, k->identity, k->size);
-    if (!result) return -EINVAL;
+    if (!result || !k->combine) return -EINVAL;
     return heist_reduce(c, result, k->base, k->n, k->size, k->combine, k->arg,
                         k->flags);
 }
@@ -144,6 +145,7 @@ static int run_sort(heist_ctx c, heist_step *step, void *arg)
 {
     const heist_sort_call *k = arg;
     (void)step;
+    if (!k->compare) return -EINVAL;
     heist_sort(c, k->base, k->n, k->size, k->compare, k->arg);
     return 0;
 }
@@ -168,7 +170,7 @@ static int run_scan(heist_ctx c, heist_step *step, void *arg)
 {
     const heist_scan_call *k = arg;
     void *total = begin_with(step, k->total, k->identity, k->size);
-    if (!total) return -EINVAL;
+    if (!total || !k->combine) return -EINVAL;
     return heist_scan(c, k->out, k->in, k->n, k->size, k->combine, total,
                       k->arg, k->kind);
 }

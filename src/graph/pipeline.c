@@ -40,7 +40,7 @@ static void region(heist_ctx c, void *arg)
 
 static int check(const heist_pipeline *p)
 {
-    if (!p->stages || p->count == 0 || p->count >= UINT32_MAX ||
+    if (!p || !p->stages || p->count == 0 || p->count >= UINT32_MAX ||
         p->lines >= UINT32_MAX || p->stages[0].kind != HEIST_SERIAL)
         return -EINVAL;
     for (size_t i = 0; i < p->count; i++)
