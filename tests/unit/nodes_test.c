@@ -217,21 +217,21 @@ TEST(a_node_without_memory_for_its_arguments_fails)
 TEST(a_function_that_is_missing_fails_the_run)
 {
     static const uint64_t zero = 0;
-    uint64_t x[2] = {1, 2};
+    uint64_t few[2] = {1, 2};
     for (int kind = 0; kind < 6; kind++) {
         heist_graph *g = NULL;
         CHECK_EQ(heist_graph_create(&g, NULL), 0);
-        if (kind == 0) heist_graph_add_for(g, "for", 0, 2, NULL, x);
+        if (kind == 0) heist_graph_add_for(g, "for", 0, 2, NULL, few);
         if (kind == 1)
             heist_graph_add_fold(g, "fold", 0, 2, NULL, &zero, sizeof zero,
-                                 NULL, NULL, x, 0);
+                                 NULL, NULL, few, 0);
         if (kind == 2)
-            heist_graph_add_reduce(g, "sum", NULL, &zero, x, 2, sizeof *x, NULL,
-                                   NULL, 0);
-        if (kind == 3) heist_graph_add_sort(g, "sort", x, 2, 8, NULL, NULL);
+            heist_graph_add_reduce(g, "sum", NULL, &zero, few, 2, sizeof *few,
+                                   NULL, NULL, 0);
+        if (kind == 3) heist_graph_add_sort(g, "sort", few, 2, 8, NULL, NULL);
         if (kind == 4)
-            heist_graph_add_scan(g, "scan", x, x, 2, sizeof *x, NULL, NULL,
-                                 &zero, NULL, HEIST_INCLUSIVE);
+            heist_graph_add_scan(g, "scan", few, few, 2, sizeof *few, NULL,
+                                 NULL, &zero, NULL, HEIST_INCLUSIVE);
         if (kind == 5) heist_graph_add_pipeline(g, "pipeline", NULL);
         CHECK_EQ(heist_graph_run(g, NULL, HEIST_FOREVER), -EINVAL);
         heist_graph_destroy(g);
