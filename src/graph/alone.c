@@ -3,12 +3,13 @@
  * alone.c: one worker runs a flow, and others may take it out of its hands.
  *
  * While a flow is its owner's alone, its counters are plain numbers and what is
- * ready is a plain list: a graph of tiny nodes costs a few nanoseconds each.  Now
- * and then the owner looks at the clock; when the nodes have shown that they are
- * worth sharing, and somebody could help, it shares the flow for good: what is
- * ready goes to its deque, and every worker counts with atomic operations.
+ * ready is a plain list: a graph of tiny nodes costs a few nanoseconds each.
+ * Now and then the owner looks at the clock (owner.c); when the nodes have
+ * shown that they are worth sharing, and somebody could help, it shares the
+ * flow for good: what is ready goes to its deque, and every worker counts with
+ * atomic operations.
  *
- *                 owner: hi_alone_look
+ *             owner: hi_alone_look, hi_alone_end
  *        ALONE ---------------------------> SHARED
  *          |      helper: take_over           ^
  *          +----------------------------------+
@@ -27,20 +28,12 @@
  *       done.
  *
  * Edges
- *   E3  enter     release in_body   ->  take_over acquire in_body  list, counts
- *   E4  leave     in_body; called   <>  take_over called; barrier; in_body
+ *   E3  hi_alone_enter  release in_body  ->  take_over  acquire in_body
+ *       list, counts
+ *   E4  hi_alone_leave  in_body; called  <>  help, take_over  called; barrier;
+ *       in_body
  */
 #include "graph/alone.h"
-
-enum {
-    SHARE_COST = 200,  /* ns per node from which sharing pays */
-    SHARE_AGE = 2000,  /* ns a flow runs before it is shared, */
-    WAKE_AGE = 20000,  /* ... and before it wakes anybody */
-    LOOK_SOON = 2000,  /* ns between looks: less is too often, */
-    LOOK_LATE = 10000, /* ... more is too seldom */
-    LOOK_MOST = 1024,  /* nodes between looks */
-    CALL_SPINS = 64    /* looks for an answer before taking over */
-};
 
 static uint32_t length_of(const hi_place *p)
 {
@@ -85,7 +78,7 @@ static void help(heist_ctx c, heist_frame *f)
     for (unsigned spins = 0;; spins++) {
         /* relaxed: hint (the owner has answered, and goes on alone) */
         if (!heist_load_relaxed(&root->solo.called)) return;
-        if (spins >= CALL_SPINS && take_over(root, &list)) break;
+        if (spins >= HI_CALL_SPINS && take_over(root, &list)) break;
         hi_cpu_relax();
     }
     if (list) hi_ready_push(w, list, length_of(list), &kept);
@@ -94,28 +87,15 @@ static void help(heist_ctx c, heist_frame *f)
 
 heist_ctx hi_alone_begin(heist_ctx c, heist_flow *root)
 {
-    heist_slot(c)->arg[0].p = root;
-    return heist_fork(c, help);
+    return hi_owner_open(c, help, root);
 }
 
-/* Opens it again without looking around: we just did. */
-static void reopen_frame(heist_ctx c, heist_flow *root)
+/* cost: ns per node.  A call alone is only answered. */
+static bool worth_sharing(const hi_worker *w, const hi_solo *solo, int64_t now,
+                          int64_t cost)
 {
-    heist_slot(c)->arg[0].p = root;
-    heist_store_release(&c.frame->fn, help); /* F1: as heist_fork does. */
-}
-
-/* Is it worth it, and is there somebody?  cost: ns per node. */
-static bool worth_sharing(const hi_worker *w, const heist_flow *root,
-                          int64_t now, int64_t cost)
-{
-    heist_runtime *rt = w->rt;
-    int64_t age = now - root->solo.started;
-    if (cost < SHARE_COST || !root->solo.ready || !rt || w->orphan)
-        return false;
-    if (age >= WAKE_AGE && hi_sleep_could_help(rt)) return true;
-    /* relaxed: hint */
-    return age >= SHARE_AGE && heist_load_relaxed(&rt->sleep.searching) > 0;
+    return solo->ready &&
+           hi_pace_is_worth_sharing(&solo->pace, w, now, cost, false);
 }
 
 /* Other work waits for a worker that would not come back for long. */
@@ -133,14 +113,8 @@ static bool is_wanted(const hi_worker *w, const heist_flow *root, int64_t now)
 static int64_t pace(hi_solo *solo, int64_t now)
 {
     int64_t own = solo->entered ? now - solo->entered : 0;
-    int64_t since = now - solo->looked;
-    int64_t nodes = solo->every - solo->budget;
-    if (since < LOOK_SOON && solo->every < LOOK_MOST) solo->every *= 2;
-    if (since > LOOK_LATE && solo->every > 1) solo->every /= 2;
-    solo->budget = solo->every;
-    solo->looked = now;
+    int64_t average = hi_pace_look(&solo->pace, now);
     solo->entered = 0;
-    int64_t average = since / (nodes > 0 ? nodes : 1);
     return own < average ? own : average;
 }
 
@@ -157,7 +131,7 @@ bool hi_alone_look(heist_ctx *c, heist_flow *root, bool must, hi_place **kept)
     bool called = heist_swap_relaxed(&solo->called, 0);
     bool shared = heist_load_relaxed(&solo->shared); /* relaxed: under-lock */
     hi_place *list = NULL;
-    if (!shared && (must || worth_sharing(w, root, now, cost) ||
+    if (!shared && (must || worth_sharing(w, solo, now, cost) ||
                     is_wanted(w, root, now))) {
         list = open_up(solo);
         shared = true;
@@ -168,7 +142,7 @@ bool hi_alone_look(heist_ctx *c, heist_flow *root, bool must, hi_place **kept)
     if (!shared && !called) return true;
     heist_join(below); /* whoever took it is done by now, or soon */
     if (!shared) {
-        reopen_frame(below, root);
+        hi_owner_reopen(below, help, root);
         return true;
     }
     *c = below;

@@ -40,7 +40,7 @@ static inline hi_place *hi_alone_next(hi_solo *solo, const hi_batch *b)
 /* Owner, around the function of a node. */
 static inline void hi_alone_enter(hi_solo *solo)
 {
-    if (HEIST_UNLIKELY(solo->budget == 1)) solo->entered = hi_clock();
+    if (HEIST_UNLIKELY(solo->pace.budget == 1)) solo->entered = hi_clock();
     /* E3: what we did to list and counters, for who takes over. */
     heist_store_release(&solo->in_body, 1);
 }
@@ -58,7 +58,7 @@ static inline bool hi_alone_leave(heist_ctx *c, heist_flow *root,
     /* relaxed: after-E4 */
     bool called = heist_load_relaxed(&solo->called);
     if (HEIST_LIKELY(
-            !called && --solo->budget != 0 &&
+            !called && --solo->pace.budget != 0 &&
             !hi_strand_is_called(hi_strand_from(c->strand), c->frame - 1)))
         return true;
     return hi_alone_look(c, root, false, kept);

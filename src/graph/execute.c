@@ -12,7 +12,8 @@
  *
  * Edges
  *   E1  arrives   release left      ->  arrives   acquire left     outputs
- *   E2  settle    acq_rel pending   ->  settle    acq_rel pending  all of it
+ *   E2  pending_ends, next_or_pay  acq_rel pending;  end_nested  acq_rel open
+ *         ->  the same, by who is last  all that was done
  */
 #include "graph/alone.h"
 
@@ -365,9 +366,9 @@ static hi_place *make_way(hi_worker *w, hi_place *p)
 }
 
 /*
- * A node that is only its function.  What it makes ready is in *ready.  True: it
- * is done; else something has come up, and finish() goes on from there with what
- * the function returned.
+ * A node that is only its function, which is called.  *alone: is the flow still
+ * its owner's?  True: it has returned 0 and left no subflow; else finish() goes
+ * on from there with *rc, what it has returned.
  */
 static inline bool run_plain(heist_ctx *c, heist_flow *root, heist_step *s,
                              const hi_node *n, bool *alone, int *rc,

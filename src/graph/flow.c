@@ -283,8 +283,7 @@ static void take_part(heist_ctx c, heist_flow *f)
     solo->ready = NULL;
     solo->light = false;
     solo->entered = 0;
-    solo->every = solo->budget = FIRST_LOOK;
-    solo->started = solo->looked = hi_clock();
+    hi_pace_start(&solo->pace, FIRST_LOOK);
     if (!alone) {
         hi_flow_offer(c, f, &b);
         return;
@@ -304,7 +303,7 @@ static int task_of_flow(heist_ctx c, void *arg)
 static void remember(heist_flow *f)
 {
     heist_graph *g = f->graph;
-    int64_t took = f->solo.light ? 0 : hi_clock() - f->solo.started;
+    int64_t took = f->solo.light ? 0 : hi_clock() - f->solo.pace.started;
     uint32_t was = heist_load_relaxed(&g->heavy); /* relaxed: hint */
     bool dear = took >= LONG_RUN && took / g->count >= HEAVY_NODE;
     uint32_t heavy = !dear ? 0 : was ? was - 1 : HEAVY_RUNS;

@@ -10,15 +10,21 @@
  * Fields, and who touches them
  *   places          whoever runs the node, and who makes it ready
  *   left, active    whoever runs the node, and who runs one before it
- *   pending         all workers of the flow
+ *   pending, open   all workers of the flow
  *   heed            set under the root's lock, read before each node
- *   solo.*          src/graph/flow.c
- *   levels, picks   under the root's lock
+ *   ranked          set by who starts a nested flow, read by all
+ *   solo.*          src/graph/alone.c
+ *   levels, picks, waits, inner, over
+ *                   under the root's lock
+ *   next_inner      under the lock of `within`
  *   code            under the root's lock; read by all after the end
+ *   pass            who ends one pass and begins the next
+ *   next            under the graph's lock
  *   the rest        set before the flow starts
  */
 #include "core/job.h"
 #include "graph/graph.h"
+#include "graph/owner.h"
 
 /* A node's place in one flow. */
 typedef struct hi_place {
@@ -61,11 +67,9 @@ typedef struct hi_solo {
     HEIST_ATOMIC(uint32_t) in_body; /* the owner runs a node */
     HEIST_ATOMIC(uint32_t) called;  /* somebody wants to take part */
     hi_place *ready;                /* the owner's, when not in a body */
-    unsigned budget;                /* nodes until the owner looks around */
-    unsigned every;                 /* nodes between two looks */
-    bool light;                     /* it ended in the owner's hands */
-    int64_t looked, started;
-    int64_t entered; /* the node after which the owner looks; 0: none */
+    hi_pace pace;
+    int64_t entered; /* when the node began after which the owner looks, or 0 */
+    bool light;      /* it ended in the owner's hands */
 } hi_solo;
 
 struct heist_flow {
@@ -176,7 +180,8 @@ bool hi_flow_stopped_now(heist_flow *root);
  * without a search.  `alone`: as the owner of a flow that is not shared. */
 void hi_flow_run(heist_ctx c, heist_flow *root, hi_place *p, bool alone);
 
-/* The function of places' jobs: runs a chain that a worker has found. */
+/* The function of places' jobs: runs the first of a chain that a worker has
+ * found, and offers the rest. */
 void hi_flow_run_job(heist_ctx c, hi_job *job);
 
 /* Shared from the beginning: offers what is ready and runs some of it. */

@@ -3,8 +3,9 @@
  * graph.c: building a graph, and making it ready to run.
  *
  * Edges
- *   N1  seal  release sealed  ->  seal  acquire sealed   the sorted graph
- *   N2  fork  release generation  ->  fork  acquire generation   no flows
+ *   N1  sealed  release sealed  ->  hi_graph_seal  acquire sealed  all of it
+ *   N2  hi_graph_after_fork  release generation
+ *         ->  hi_graph_after_fork  acquire generation  that it has no flows
  */
 #include "graph/graph.h"
 
@@ -29,7 +30,7 @@ struct hi_chunk {
 
 /* --- memory --------------------------------------------------------------- */
 
-/* Room for one more, or for `more`, of what `*items` points to. */
+/* Room for so many more of what `*items` points to; false: no memory. */
 static bool reserve(heist_graph *g, void *items, uint32_t *capacity,
                     uint32_t count, uint32_t more, size_t size)
 {
@@ -183,7 +184,7 @@ static int change_node(heist_graph *g, heist_node n, const char *call)
     return is_node(g, n) ? 0 : failed(g, -EINVAL, call);
 }
 
-/* Copies a name; its place, or 0. */
+/* Copies a name; *place is where, or 0 without one.  False: no memory. */
 static bool keep_name(heist_graph *g, const char *name, uint32_t *place)
 {
     *place = 0;

@@ -15,7 +15,11 @@
  *
  * Fields, and who touches them
  *   flows, running   under the lock, by who starts and ends flows
- *   sealed           set under the lock, read by all
+ *   sealed           set by who seals, of whom there is one in the process, and
+ *                    taken back by who builds; read by all
+ *   visiting, walk*  who seals
+ *   generation       src/graph/graph.c
+ *   heavy            who ends runs; read by who begins them
  *   the rest         who builds, while nothing runs; read by all when sealed
  */
 #include "core/lock.h"
@@ -97,8 +101,7 @@ struct heist_graph {
     size_t output_units;          /* what a flow needs for outputs */
     heist_flow *flows;            /* free ones */
     uint32_t running;             /* flows that are not free */
-    HEIST_ATOMIC(uint32_t) heavy; /* hint: the last run was worth sharing */
-    heist_graph *next;            /* in a list of subflows */
+    HEIST_ATOMIC(uint32_t) heavy; /* hint: runs that are to begin shared */
 };
 
 /* All zero: what a node without an extra has. */
@@ -124,7 +127,8 @@ int hi_graph_seal(heist_graph *g, char *why, size_t bytes);
 
 /*
  * Of a graph whose edges are sorted: finds what is wrong with it; sets need and
- * source of every node, and weak.  As heist_graph_check, but for modules.
+ * source of every node, weak, and the number of sources.  As heist_graph_check,
+ * but for modules.
  */
 int hi_graph_examine(heist_graph *g, char *why, size_t bytes);
 

@@ -55,9 +55,8 @@ typedef struct hi_layout {
     uint32_t nodes_left_out;
     hi_layer *layers; /* one more than there are */
     uint32_t layer_count;
-    uint32_t
-        linked;    /* so many of the layers; the rest are nodes without edges */
-    uint32_t *row; /* all spots by layer, from left to right */
+    uint32_t linked; /* layers; those below are of nodes without edges */
+    uint32_t *row;   /* all spots by layer, from left to right */
     double width, height;
 
     /* The hops of a spot to the layer above and to the one below. */

@@ -92,7 +92,8 @@ static void root_remove(heist_flow *root, hi_wait *wait)
 
 /* --- taking --------------------------------------------------------------- */
 
-/* Takes one, or gets in line; of a run that was stopped neither. */
+/* Takes one, or gets in line; who was stopped does not wait for one.  False: it
+ * waits. */
 static bool take(heist_flow *root, heist_limit *limit, hi_wait *wait)
 {
     bool waits = false;

@@ -21,12 +21,12 @@
  *
  * A run begins in the hands of its owner, the worker that called, who takes one
  * token after the other through all stages and touches no counters.  He shares
- * it for good when that seems worth it and somebody could help, or when
- * somebody calls: an open frame lies below his stages, and who gets it
- * (exposed by a stage that forks or waits, or rescued from behind a long one)
- * calls, and without an answer takes over.
+ * it for good when that seems worth it (owner.c) and somebody could help or
+ * calls: an open frame lies below his stages, and who gets it (exposed by a
+ * stage that forks or waits, or rescued from behind a long one) calls, and
+ * without an answer takes over.
  *
- *                 owner: meet                 any worker: run_lines
+ *             owner: meet, close_up           any worker: run_lines
  *        ALONE ------------------> SHARED <----------------------+
  *          | ^                       ^    -----------------------+
  *     help | | meet                  |
@@ -51,7 +51,7 @@
  *   P1  arrives    acq_rel left   ->  arrives    acq_rel left   payload, place
  *       run_lines  left again     ->  arrives    (at the next round)
  *   P2  run_alone  release steps  ->  take_over  acquire steps  what stages did
- *   P3  run_alone  steps; others  <>  take_over  others; barrier; steps
+ *   P3  run_alone  steps; others  <>  help, take_over  others; barrier; steps
  *
  * Locks: a run's own, for taking over and for failures; no other one under it.
  */
@@ -61,15 +61,8 @@
 #include <string.h>
 
 enum {
-    SHARE_COST = 200,  /* ns per stage from which sharing pays */
-    SHARE_AGE = 2000,  /* ns a run lasts before it is shared, */
-    WAKE_AGE = 20000,  /* ... and before it wakes anybody */
-    LOOK_SOON = 2000,  /* ns between looks: less is too often, */
-    LOOK_LATE = 10000, /* ... more is too seldom */
-    LOOK_MOST = 1024,  /* stages between looks */
-    CALL_SPINS = 64,   /* looks for an answer before taking over */
-    TURNS = 64,        /* stages in a row before others get their turn */
-    PAYLOAD_ALIGN = 16
+    FIRST_LOOK = 1, /* stages before the owner looks around */
+    TURNS = 64      /* stages in a row before others get their turn */
 };
 
 /* Who takes part. */
@@ -327,7 +320,7 @@ static void help(heist_ctx c, heist_frame *f)
     heist_token *kept = NULL;
     /* P3: we call. */
     if (!heist_cas_relaxed(&r->others, &alone, CALLED)) return;
-    for (unsigned spins = 0; spins < CALL_SPINS; spins++) {
+    for (unsigned spins = 0; spins < HI_CALL_SPINS; spins++) {
         /* relaxed: hint (that the owner has answered) */
         if (heist_load_relaxed(&r->others) != CALLED) return;
         hi_cpu_relax();
@@ -337,43 +330,15 @@ static void help(heist_ctx c, heist_frame *f)
     if (kept) run_lines(c, r, kept, false);
 }
 
-static heist_ctx open_frame(heist_ctx c, hi_pipe *r)
-{
-    heist_slot(c)->arg[0].p = r;
-    return heist_fork(c, help);
-}
-
-/* Opens it again without looking around: we just did. */
-static void reopen_frame(heist_ctx c, hi_pipe *r)
-{
-    heist_slot(c)->arg[0].p = r;
-    heist_store_release(&c.frame->fn, help); /* F1: as heist_fork does. */
-}
-
 /* Owner: what a stage costs, by this look and the last one: one of them alone
- * may have seen the machine do something else. */
+ * may have seen the machine do something else.  After a single stage this look
+ * is enough. */
 static int64_t pace(hi_pipe *r, int64_t now)
 {
-    int64_t since = now - r->looked, stages = r->every - r->budget;
-    int64_t before = r->cost, cost = since / (stages > 0 ? stages : 1);
-    if (since < LOOK_SOON && r->every < LOOK_MOST) r->every *= 2;
-    if (since > LOOK_LATE && r->every > 1) r->every /= 2;
-    r->budget = r->every;
-    r->looked = now;
+    bool is_one_stage = r->pace.every - r->pace.budget <= 1;
+    int64_t before = r->cost, cost = hi_pace_look(&r->pace, now);
     r->cost = cost;
-    return stages <= 1 || cost < before ? cost : before;
-}
-
-/* cost: ns per stage.  called: somebody is there. */
-static bool worth_sharing(const hi_worker *w, const hi_pipe *r, int64_t now,
-                          int64_t cost, bool called)
-{
-    heist_runtime *rt = w->rt;
-    int64_t age = now - r->started;
-    if (cost < SHARE_COST || age < SHARE_AGE || w->orphan) return false;
-    if (age >= WAKE_AGE && hi_sleep_could_help(rt)) return true;
-    /* relaxed: hint */
-    return called || heist_load_relaxed(&rt->sleep.searching) > 0;
+    return is_one_stage || cost < before ? cost : before;
 }
 
 /*
@@ -389,7 +354,8 @@ static __attribute__((noinline)) bool meet(heist_ctx c, hi_pipe *r,
     hi_lock_take(&r->lock);
     uint32_t others = heist_load_relaxed(&r->others); /* relaxed: under-lock */
     bool shared = others == SHARED;
-    if (!shared && worth_sharing(w, r, now, cost, others == CALLED)) {
+    if (!shared &&
+        hi_pace_is_worth_sharing(&r->pace, w, now, cost, others == CALLED)) {
         ready = lay_out(r, steps);
         shared = true;
     } else if (others == CALLED) {
@@ -399,7 +365,7 @@ static __attribute__((noinline)) bool meet(heist_ctx c, hi_pipe *r,
     hi_strand_answer(hi_strand_from(c.strand), c.frame);
     if (!shared && others == ALONE) return false;
     heist_join(c); /* whoever took it is done by now, or soon */
-    if (!shared) reopen_frame(c, r);
+    if (!shared) hi_owner_reopen(c, help, r);
     if (ready) offer(w, ready, &kept);
     if (kept) run_lines(c, r, kept, false);
     return shared;
@@ -442,7 +408,7 @@ static inline heist_token *move_to(spot s)
 static void run_alone(heist_ctx c, hi_pipe *r)
 {
     heist_token *l = hi_line_at(r, 0);
-    heist_ctx above = open_frame(c, r);
+    heist_ctx above = hi_owner_open(c, help, r);
     const hi_strand *s = hi_strand_from(c.strand);
     for (uint64_t steps = 1; play(above, r, l); steps++) {
         spot next = spot_after(r, l);          /* I3: l may not be ours then. */
@@ -452,7 +418,7 @@ static void run_alone(heist_ctx c, hi_pipe *r)
         heist_fence_compiler();
         /* relaxed: after-P3 */
         bool company = heist_load_relaxed(&r->others) != ALONE;
-        if (HEIST_UNLIKELY(--r->budget == 0 || company ||
+        if (HEIST_UNLIKELY(--r->pace.budget == 0 || company ||
                            hi_strand_is_called(s, c.frame)) &&
             meet(c, r, steps)) {
             bool counted = r->handed == steps;
@@ -483,7 +449,7 @@ void hi_pipe_begin(heist_ctx c, hi_pipe *r)
         run_single(c, r);
         return;
     }
-    r->started = r->looked = hi_clock();
+    hi_pace_start(&r->pace, FIRST_LOOK);
     /* Alone only where it could be taken over.  relaxed: hint */
     if (heist_load_relaxed(&w->rt->rescue) &&
         w->rt->config.exposure != HEIST_EAGER) {

@@ -10,7 +10,7 @@
  *   stopped, failure
  *   ending, drained       whose turn it is at the first stage
  *   steps, others, handed line.c
- *   budget to cost        the owner
+ *   pace, cost            the owner
  *   a line                who has it ready or runs it; left: all
  *   the rest              set before the run begins
  */
@@ -47,9 +47,7 @@ typedef struct hi_pipe {
     /* The owner's. */
     HEIST_ATOMIC(uint64_t) steps HEIST_ALIGNED(HEIST_LINE);
     HEIST_ATOMIC(uint32_t) others;
-    unsigned budget; /* stages until he looks around */
-    unsigned every;  /* stages between two looks */
-    int64_t looked, started;
+    hi_pace pace;
     int64_t cost;    /* ns per stage, at the last look */
     uint64_t handed; /* steps when it was shared */
 } hi_pipe;

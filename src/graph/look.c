@@ -30,8 +30,7 @@ static bool is_live(const hi_look *k, hi_edge e)
 static void sort_edges(hi_look *k, uint32_t *to)
 {
     const heist_graph *g = k->graph;
-    uint32_t *end =
-        k->first; /* of a node's edges; then moved to where they begin */
+    uint32_t *end = k->first; /* of a node's edges; moved to their beginning */
     for (uint32_t i = 0; i < g->edge_count; i++)
         if (is_live(k, g->edges[i])) end[g->edges[i].from]++;
     for (uint32_t v = 1; v <= k->count; v++)

@@ -68,7 +68,6 @@ static void init(hi_pipe *r)
     r->source.run = hi_pipe_run_job;
     r->heeds = r->deadline != HEIST_FOREVER || r->cancel || r->step;
     heist_init(&r->dropped, UINT64_MAX);
-    r->budget = r->every = 1;
     heist_latch_init(&r->ended, 1);
     for (uint32_t i = 0; i < r->lines; i++) {
         heist_token *l = hi_line_at(r, i);
