@@ -90,12 +90,28 @@ struct granule {
 
 /* --- threads --------------------------------------------------------------- */
 
+/* What a step does that another thread could notice. */
+typedef struct effect {
+    const location *cell; /* NULL: none */
+    bool write;
+    bool strong; /* takes part in the order of all seq_cst operations */
+    bool all;    /* does not change places with anything */
+    bool timed;  /* until the step after it, there is a moment that counts */
+} effect;
+
 typedef enum wake_reason {
     ASLEEP,
     WOKEN,
     SPURIOUS,
     TIMED_OUT
 } wake_reason;
+
+/* One decision.  `value` says what was decided whatever the bounds are. */
+typedef struct choice {
+    uint32_t point;
+    uint8_t taken, options, value;
+    bool timed; /* after option 0 came a moment that counts */
+} choice;
 
 typedef struct thread {
     hi_context context;
@@ -131,6 +147,9 @@ typedef struct thread {
     bool fresh;         /* was chosen just now */
     unsigned ready_then;
 
+    effect next;    /* of the step that it was about to make */
+    choice *chosen; /* before its last step; NULL: there was no choice */
+
     int acquired_length, released_length;
     stamp now[VIEW] __attribute__((aligned(64)));
     stamp acquired[VIEW]; /* what an acquire fence would learn */
@@ -161,14 +180,9 @@ typedef enum outcome {
     RUNS,
     HOLDS,
     FAILED,
-    RESTART /* a location turned out to be shared */
+    RESTART, /* a location turned out to be shared */
+    REPEATED /* would go on like one before */
 } outcome;
-
-/* One decision.  `value` says what was decided whatever the bounds are. */
-typedef struct choice {
-    uint32_t point;
-    uint8_t taken, options, value;
-} choice;
 
 enum {
     CHOICES_MAX = 1 << 16
@@ -183,7 +197,8 @@ typedef struct model_engine {
     unsigned ready;   /* threads that could go on, bit by bit */
     unsigned yielded; /* those that wait for a change */
     unsigned live;
-    unsigned started;      /* slots used */
+    unsigned settled; /* of the ready ones: to go on now repeats an execution */
+    unsigned started; /* slots used */
     unsigned left_to_end;  /* threads of the test */
     uint32_t generation;   /* of the execution */
     uint32_t steps, point; /* point: every place where a choice could be */
@@ -212,7 +227,7 @@ typedef struct model_engine {
     model_bounds bounds;
     choice *choices;
     unsigned depth, decided;
-    uint64_t executions, total_steps;
+    uint64_t executions, repeated, total_steps;
     uint32_t longest;
     uint64_t seen;
     uint64_t random;
@@ -295,7 +310,10 @@ thread *thread_create(unsigned slot, void (*fn)(void *arg), void *arg,
                       const char *name);
 
 /* The current thread is about to make a step; another one may go first. */
-void step(void);
+void step(effect does);
+
+/* The clock is read, or a call noted: the order of these counts. */
+void moment(void);
 
 /* The current thread cannot go on, or would rather not: who does? */
 void leave(void);

@@ -95,6 +95,7 @@ unsigned choose(choice_kind kind, unsigned n, const uint8_t *values)
     } else if (engine.depth == engine.decided) {
         c->taken = 0;
         c->options = (uint8_t)n;
+        c->timed = false;
         engine.decided++;
     } else if (UNLIKELY((c->options != n && c->options) ||
                         c->point != engine.point || c->taken >= n)) {
@@ -221,10 +222,11 @@ static outcome execute(void)
         thread_create(engine.test->threads, main_thread, NULL, "main");
     engine.running = true;
     hi_switch(&engine.explorer, &engine.current->context);
-    if (engine.outcome != RESTART) {
+    if (engine.outcome == REPEATED)
+        engine.repeated++;
+    else if (engine.outcome != RESTART)
         engine.executions++;
-        engine.total_steps += engine.steps;
-    }
+    engine.total_steps += engine.steps;
     if (engine.steps > engine.longest) engine.longest = engine.steps;
     return engine.outcome;
 }
@@ -244,7 +246,7 @@ static bool advance(void)
 static void start_again(void)
 {
     engine.decided = 0;
-    engine.executions = engine.total_steps = 0;
+    engine.executions = engine.repeated = engine.total_steps = 0;
 }
 
 static double seconds_now(void)
@@ -257,7 +259,8 @@ static double seconds_now(void)
 /* Looks at the clock now and then. */
 static bool is_over(double until)
 {
-    return engine.executions % 1024 == 0 && seconds_now() >= until;
+    return (engine.executions + engine.repeated) % 1024 == 0 &&
+           seconds_now() >= until;
 }
 
 /* RUNS: the time was over before the end. */
@@ -284,6 +287,7 @@ static outcome deepen(double until)
     for (unsigned round = 0; o == HOLDS && same < 2; round++) {
         model_bounds finished = engine.bounds;
         uint64_t executions = engine.executions, steps = engine.total_steps;
+        uint64_t repeated = engine.repeated;
         if (round % 2)
             engine.bounds.stale++;
         else
@@ -294,6 +298,7 @@ static outcome deepen(double until)
         if (o != RUNS) continue;
         engine.bounds = finished;
         engine.executions = executions;
+        engine.repeated = repeated;
         engine.total_steps = steps;
     }
     return o == RUNS ? HOLDS : o;
@@ -434,11 +439,13 @@ static void report(const char *verdict, double seconds)
 {
     static const char *const names[] = {"quick", "full", "deep"};
     const model_test *t = engine.test;
-    double rate = seconds > 0 ? (double)engine.executions / seconds : 0;
-    printf("%-52s %u threads  p%u s%u f%u  %10llu executions  %11llu steps  "
-           "%7.2f s  %9.0f/s  %s\n",
+    uint64_t all = engine.executions + engine.repeated;
+    double rate = seconds > 0 ? (double)all / seconds : 0;
+    printf("%-52s %u threads  p%u s%u f%u  %10llu executions  %9llu repeated  "
+           "%11llu steps  %7.2f s  %9.0f/s  %s\n",
            t->name, t->threads, engine.bounds.preemptions, engine.bounds.stale,
            engine.bounds.faults, (unsigned long long)engine.executions,
+           (unsigned long long)engine.repeated,
            (unsigned long long)engine.total_steps, seconds, rate, verdict);
     fflush(stdout);
     FILE *out = options.json ? fopen(options.json, "a") : NULL;
@@ -447,12 +454,13 @@ static void report(const char *verdict, double seconds)
         out,
         "{\"program\":\"%s\",\"test\":\"%s\",\"level\":\"%s\",\"mode\":\"%s\",\"threads\":%u,"
         "\"preemptions\":%u,\"stale\":%u,\"faults\":%u,"
-        "\"executions\":%llu,\"steps\":%llu,\"seconds\":%.3f,"
+        "\"executions\":%llu,\"repeated\":%llu,\"steps\":%llu,\"seconds\":%.3f,"
         "\"verdict\":\"%s\"}\n",
         program_invocation_short_name, t->name, names[options.level],
         engine.mode == RANDOM ? "random" : "exhaustive", t->threads,
         engine.bounds.preemptions, engine.bounds.stale, engine.bounds.faults,
         (unsigned long long)engine.executions,
+        (unsigned long long)engine.repeated,
         (unsigned long long)engine.total_steps, seconds, verdict);
     fclose(out);
 }
@@ -469,7 +477,7 @@ static void test_begin(const model_test *test)
     engine.test = test;
     engine.bounds = bounds_of(test);
     engine.decided = engine.depth = 0;
-    engine.executions = engine.total_steps = engine.seen = 0;
+    engine.executions = engine.repeated = engine.total_steps = engine.seen = 0;
     engine.longest = 0;
     engine.random = engine.seed = options.seed;
     locations_forget();

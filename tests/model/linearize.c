@@ -8,7 +8,7 @@
  * lead to the same state.  The memory is small and forgets; then the search only
  * takes longer.
  */
-#include "model.h"
+#include "engine.h"
 
 #include <string.h>
 
@@ -52,6 +52,7 @@ void model_calls_reset(void)
 unsigned model_call(unsigned op, uint64_t arg)
 {
     model_check(call_count < MODEL_CALLS);
+    moment();
     noted_call *c = &calls[call_count];
     *c = (noted_call){arg, 0, op, ++ticks, PENDING};
     return call_count++;
@@ -60,6 +61,7 @@ unsigned model_call(unsigned op, uint64_t arg)
 void model_return(unsigned call, uint64_t result)
 {
     model_check(call < call_count && calls[call].end == PENDING);
+    moment();
     calls[call].result = result;
     calls[call].end = ++ticks;
 }

@@ -18,6 +18,7 @@ static hi_futex word;
 static int data;
 static int r[8];
 static int *heap;
+static int64_t time_of[3];
 
 static void setup(void)
 {
@@ -883,6 +884,144 @@ static void choices(unsigned id)
 
 EXACTLY(six_values, 63)
 
+/* --- what is left out because it repeats ----------------------------------------- */
+
+/* Each looks at the other's cell and then writes its own three times.  One of
+ * them looks before the other has written anything, but for that all is seen. */
+static void look_and_write(unsigned id)
+{
+    r[id] = id ? heist_load_relaxed(&x) : heist_load_relaxed(&y);
+    for (int i = 1; i <= 3; i++)
+        if (id)
+            heist_store_relaxed(&y, i);
+        else
+            heist_store_relaxed(&x, i);
+}
+
+static void saw_counts(void)
+{
+    model_saw((unsigned)(4 * r[0] + r[1]));
+}
+
+static void few_executions(void)
+{
+    model_check(model_seen() == 0x111f);
+    model_check(model_executions() < 60); /* of 104 */
+}
+
+/* The fence of the second thread comes first, although it saw the store that is
+ * just before the other fence. */
+static void two_fences(unsigned id)
+{
+    if (id == 0) {
+        heist_store_relaxed(&x, 1);
+        heist_store_relaxed(&z, 1);
+        heist_fence_seq_cst();
+        r[0] = heist_load_relaxed(&y);
+    } else {
+        r[2] = heist_load_relaxed(&z);
+        heist_store_relaxed(&y, 1);
+        heist_fence_seq_cst();
+        r[1] = heist_load_relaxed(&x);
+    }
+}
+
+static void saw_second_fence_first(void)
+{
+    model_check(model_seen() & O(1, 0, 1, 0));
+}
+
+/* What was not yet stored at the end of a turn may be seen late. */
+static void store_after_a_turn(unsigned id)
+{
+    if (id == 0) {
+        heist_store_relaxed(&z, 1);
+        heist_store_relaxed(&x, 1);
+        heist_store_relaxed(&y, 1);
+    } else {
+        hi_cpu_relax();
+        r[2] = heist_load_relaxed(&z);
+        r[0] = heist_load_relaxed(&y);
+        r[1] = heist_load_relaxed(&x);
+    }
+}
+
+EXACTLY(all_but_z,
+        O(0, 0, 1, 0) | O(0, 1, 1, 0) | O(1, 0, 1, 0) | O(1, 1, 1, 0))
+
+/* That the second thread could store to x makes the loads of the first one
+ * steps. */
+static void look_at_the_clock(unsigned id)
+{
+    if (id == 0) {
+        (void)heist_load_relaxed(&x);
+        time_of[0] = hi_clock();
+        (void)heist_load_relaxed(&x);
+        time_of[2] = hi_clock();
+    } else if (model_choose(2)) {
+        heist_store_relaxed(&x, 1);
+    } else {
+        time_of[1] = hi_clock();
+    }
+}
+
+static void saw_clock_order(void)
+{
+    if (!time_of[1]) return;
+    model_saw((time_of[0] < time_of[1]) + (time_of[2] < time_of[1]));
+}
+
+EXACTLY(before_between_after, 7)
+
+/* The same with calls: nothing but their order in time tells them apart. */
+static void note_a_call(unsigned op)
+{
+    model_return(model_call(op, 0), 0);
+}
+
+static void call_and_look(unsigned id)
+{
+    if (id == 0) {
+        (void)heist_load_relaxed(&x);
+        note_a_call(0);
+        (void)heist_load_relaxed(&x);
+        note_a_call(2);
+    } else if (model_choose(2)) {
+        heist_store_relaxed(&x, 1);
+    } else {
+        note_a_call(1);
+    }
+}
+
+static void setup_calls(void)
+{
+    setup();
+    model_calls_reset();
+}
+
+static void no_call_yet(void *state)
+{
+    *(unsigned *)state = 0;
+}
+
+/* The calls come in any order but 0, 1, 2. */
+static bool not_in_turn(void *state, unsigned op, uint64_t arg, uint64_t result)
+{
+    (void)arg, (void)result;
+    unsigned *count = state;
+    return *count == op ? ++*count < 3 : (*count = 4, true);
+}
+
+static const model_spec out_of_turn = {sizeof(unsigned), no_call_yet,
+                                       not_in_turn};
+
+static void saw_turn(void)
+{
+    model_saw(model_linearizable(&out_of_turn));
+}
+
+EXACTLY(in_turn_and_not, 3)
+
 /* --- all of them ----------------------------------------------------------------------------- */
 
 #define T(title, n, ...)                                                    \
@@ -894,6 +1033,7 @@ EXACTLY(six_values, 63)
 #define NONE        ALWAYS(MODEL_NONE, 1, MODEL_NONE)
 #define ONE         ALWAYS(1, 1, 1)
 #define TWO         ALWAYS(2, 1, 1)
+#define FOUR        ALWAYS(4, 2, 1)
 
 static const model_test tests[] = {
     T(store_buffering_relaxed, 2, sb_relaxed, SEES(all_four)),
@@ -1022,6 +1162,19 @@ static const model_test tests[] = {
       TWO),
     T(cells_that_are_not_shared_are_no_choice, 2, own_cells,
       .end = two_executions),
+    T(steps_that_change_places_are_tried_once, 2, look_and_write,
+      .after = saw_counts, .end = few_executions, FOUR),
+    T(two_fences_have_an_order, 2, two_fences, SEES(saw_second_fence_first)),
+    T(a_turn_of_a_spin_loop_has_its_place, 2, store_after_a_turn,
+      SEES(all_but_z)),
+    T(a_look_at_the_clock_has_its_place, 2, look_at_the_clock,
+      .after = saw_clock_order, .end = before_between_after),
+    {.name = "a_call_has_its_place",
+     .threads = 2,
+     .setup = setup_calls,
+     .thread = call_and_look,
+     .after = saw_turn,
+     .end = in_turn_and_not},
     T(a_choice_of_the_test_is_explored, 1, choices, .end = six_values),
 };
 

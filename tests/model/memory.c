@@ -279,6 +279,12 @@ static inline bool releases(model_order order)
     return order >= MODEL_RELEASE;
 }
 
+/* Others may go first. */
+static inline void access_step(const location *l, bool write, model_order order)
+{
+    if (l->shared) step((effect){l, write, order == MODEL_SEQ_CST, false});
+}
+
 /* --- loads ---------------------------------------------------------------------- */
 
 /*
@@ -348,7 +354,7 @@ uint64_t model_load(const void *cell, unsigned bytes, model_order order,
 {
     if (!engine.running) return cell_read(cell, bytes);
     location *l = location_of(cell, bytes, false, site);
-    if (l->shared) step();
+    access_step(l, false, order);
     atomic_access(l, false, site);
     engine.point++;
     if (!has_history(l)) {
@@ -407,7 +413,7 @@ void model_store(void *cell, unsigned bytes, uint64_t value, model_order order,
         return;
     }
     location *l = location_of(cell, bytes, true, site);
-    if (l->shared) step();
+    access_step(l, true, order);
     atomic_access(l, true, site);
     if (traced(l)) trace_write("store", order, 0, value, false, site);
     write_newest(l, value, order, false, site);
@@ -442,7 +448,7 @@ uint64_t model_update(void *cell, unsigned bytes, model_rmw op, uint64_t value,
     location *l = NULL;
     if (engine.running) {
         l = location_of(cell, bytes, true, site);
-        if (l->shared) step();
+        access_step(l, true, order);
         atomic_access(l, true, site);
     }
     uint64_t before = cell_read(cell, bytes);
@@ -499,7 +505,7 @@ bool model_cas(void *cell, unsigned bytes, uint64_t *expected, uint64_t desired,
         return found == want;
     }
     location *l = location_of(cell, bytes, true, site);
-    if (l->shared) step();
+    access_step(l, true, order);
     atomic_access(l, true, site);
     engine.point++;
     store *read = NULL;
@@ -527,7 +533,8 @@ bool model_cas(void *cell, unsigned bytes, uint64_t *expected, uint64_t desired,
 void model_fence(model_order order, const model_site *site)
 {
     if (!engine.running) return;
-    if (concurrent()) step();
+    /* Any other fence concerns its own thread only. */
+    if (concurrent() && order == MODEL_SEQ_CST) step((effect){.strong = true});
     if (engine.tracing) trace(site, "fence %s", order_name(order));
     fence(engine.current, order);
 }

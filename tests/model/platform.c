@@ -16,6 +16,7 @@ int64_t hi_clock(void)
     if (engine.running) {
         engine.point++;
         engine.current->clock_read = true;
+        moment();
         expire();
     }
     return engine.clock;
@@ -39,7 +40,7 @@ int hi_futex_wait(hi_futex *f, uint32_t expected, int64_t deadline)
     static const model_site site = {__FILE__, __LINE__, "the futex"};
     thread *t = engine.current;
     location *l = location_of(f, 4, false, &site);
-    step();
+    step((effect){.cell = l, .strong = true});
     atomic_access(l, false, &site);
     fence(t, MODEL_SEQ_CST);
     uint32_t value = *(volatile uint32_t *)&f->heist_cell;
@@ -78,7 +79,7 @@ static unsigned sleepers(uintptr_t address, uint8_t *slots)
 void hi_futex_wake(hi_futex *f, int n)
 {
     uint8_t slots[SLOTS];
-    step();
+    step((effect){.strong = true});
     fence(engine.current, MODEL_SEQ_CST);
     if (engine.tracing) trace(NULL, "futex wake %#lx", (unsigned long)f);
     for (; n > 0; n--) {
@@ -112,7 +113,7 @@ bool hi_barrier_init(void)
 
 void hi_barrier_all(void)
 {
-    step();
+    step((effect){.all = true});
     if (engine.tracing) trace(NULL, "barrier for all threads");
     thread *t = engine.current;
     fence(t, MODEL_SEQ_CST);
@@ -153,14 +154,14 @@ int hi_thread_start(hi_thread *t, void (*fn)(void *arg), void *arg,
     thread *made = thread_create(engine.started, fn, arg, name);
     t->handle = made->slot;
     if (engine.tracing) trace(NULL, "starts %s", made->name);
-    step();
+    step((effect){.all = true});
     return 0;
 }
 
 void hi_thread_join(hi_thread t)
 {
     thread *me = engine.current, *other = &engine.threads[t.handle];
-    step();
+    step((effect){.all = true});
     if (engine.live & bit(other->slot)) {
         me->joining = (int)other->slot;
         engine.ready &= ~bit(me->slot);

@@ -22,7 +22,7 @@ void threads_reset(void)
     for (unsigned i = 0; i < engine.test->threads; i++)
         memset(&engine.threads[i], 0, offsetof(thread, now));
     engine.started = engine.test->threads;
-    engine.ready = engine.yielded = engine.live = 0;
+    engine.ready = engine.yielded = engine.live = engine.settled = 0;
     engine.left_to_end = 0;
     engine.unjoined = 0;
     engine.patience = POINTS_MAX;
@@ -101,6 +101,43 @@ thread *thread_create(unsigned slot, void (*fn)(void *arg), void *arg,
 /* --- who runs next --------------------------------------------------------------- */
 
 /*
+ * Steps that change places.  A thread t was about to make a step, others went
+ * first, and nothing of what they did has to do with that step.  If t went on
+ * now, the execution would be the same as one in which t makes the step first
+ * and is left then, with as many preemptions or fewer: it has been explored,
+ * because to go on is option 0.  So t is settled, and not chosen until somebody
+ * does something that its step could notice, or that could notice its step.
+ *
+ * This holds for preemptions only (a free switch would become one), and not
+ * while somebody spins, because fairness counts turns.
+ */
+static const effect EVERYTHING = {.all = true};
+
+static bool dependent(effect a, effect b)
+{
+    if (a.all || b.all || (a.strong && b.strong) || (a.timed && b.timed))
+        return true;
+    return a.cell == b.cell && a.cell && (a.write || b.write);
+}
+
+/* Those whose next step has to do with this are worth another look. */
+static void notice(effect does)
+{
+    for (unsigned rest = engine.settled; rest; rest &= rest - 1) {
+        unsigned i = (unsigned)__builtin_ctz(rest);
+        if (dependent(does, engine.threads[i].next)) engine.settled &= ~bit(i);
+    }
+}
+
+/* What can follow option 0 is known by the time another one is taken. */
+void moment(void)
+{
+    choice *c = engine.current->chosen;
+    if (c && !c->taken) c->timed = true;
+    notice((effect){.timed = true});
+}
+
+/*
  * Fairness, after Musuvathi and Qadeer (PLDI 2008): who could have run during
  * a whole turn of a thread's spin loop and did not goes before that thread
  * from then on.  Otherwise two spinning threads could keep a third one out for
@@ -108,6 +145,7 @@ thread *thread_create(unsigned slot, void (*fn)(void *arg), void *arg,
  */
 static void turn_ends(thread *t)
 {
+    notice(EVERYTHING);
     t->behind |= t->waiting & ~t->scheduled & ~bit(t->slot);
     t->waiting = engine.ready;
     t->scheduled = 0;
@@ -181,12 +219,26 @@ void lose_patience(void)
     leave();
 }
 
-void step(void)
+static bool somebody_spins(void)
 {
-    engine.steps++;
-    engine.point++;
-    if (UNLIKELY(engine.steps > STEPS_MAX)) too_long();
-    thread *t = engine.current;
+    unsigned behind = engine.yielded;
+    for (unsigned i = 0; i < engine.started; i++)
+        behind |= engine.threads[i].behind;
+    return behind != 0;
+}
+
+static void preempt(thread *t, thread *next, effect does)
+{
+    if (engine.left.preemptions) engine.left.preemptions--;
+    t->next = does;
+    if (engine.mode == EXHAUST && !does.all && !somebody_spins())
+        engine.settled |= bit(t->slot);
+    run(next);
+}
+
+/* Lets others go first, if they may and it is chosen so. */
+static void let_others(thread *t, effect does)
+{
     unsigned others = engine.ready & ~bit(t->slot);
     if (!others) return;
     /* Whoever could go now could have been chosen instead. */
@@ -203,15 +255,25 @@ void step(void)
         lower_priority(t);
     else if (engine.left.preemptions == 0)
         return;
-    others = fair(others);
+    others = fair(others) & ~engine.settled;
     if (!others) return;
     uint8_t slots[SLOTS + 1];
     slots[0] = (uint8_t)t->slot;
     unsigned n = 1 + list(others, slots + 1);
+    t->chosen = &engine.choices[engine.depth];
     unsigned next = slots[choose(CHOOSE_THREAD, n, slots)];
-    if (next == t->slot) return;
-    if (engine.left.preemptions) engine.left.preemptions--;
-    run(&engine.threads[next]);
+    does.timed = t->chosen->timed;
+    if (next != t->slot) preempt(t, &engine.threads[next], does);
+}
+
+void step(effect does)
+{
+    engine.steps++;
+    engine.point++;
+    if (UNLIKELY(engine.steps > STEPS_MAX)) too_long();
+    engine.current->chosen = NULL;
+    let_others(engine.current, does);
+    if (engine.settled) notice(does);
 }
 
 /* --- time ----------------------------------------------------------------------- */
@@ -308,10 +370,13 @@ void leave(void)
     engine.point++;
     if (++engine.steps > STEPS_MAX) too_long();
     t->hasty = 0;
+    t->chosen = NULL;
     for (; !engine.ready; idle = true)
         pass_time();
     unsigned can = fair(engine.ready);
     if (!can) can = engine.ready;
+    can &= ~engine.settled;
+    if (!can) execution_end(REPEATED);
     uint8_t slots[SLOTS + 1];
     unsigned n = list(can & ~bit(t->slot), slots);
     if (can & bit(t->slot)) slots[n++] = (uint8_t)t->slot;
@@ -350,6 +415,7 @@ void yield_turn(void)
     bool again = engine.point == t->yield_point;
     if (again && ++t->relaxes % RELAXES_MAX) return;
     if (engine.tracing) trace(NULL, "spins");
+    notice(EVERYTHING);
     if (is_hasty(t)) return;
     turn_ends(t);
     if (engine.changes - t->own_changes == t->seen_changes) {
@@ -357,6 +423,7 @@ void yield_turn(void)
         engine.yielded |= bit(t->slot);
     }
     leave();
+    notice(EVERYTHING);
     t->seen_changes = engine.changes - t->own_changes;
     t->yield_step = engine.steps;
     t->yield_point = engine.point;
