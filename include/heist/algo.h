@@ -375,8 +375,9 @@ HEIST_API void heist_sort(heist_ctx c, void *base, size_t n, size_t size,
  * Sorts in place; equal elements stay in their order.  What is sorted already,
  * or strictly the other way round, takes one comparison per element.
  *
- * Memory:  n elements; of more than 64 bytes also two words each; none for known
- *          comparisons if there is none, and for up to 2048 bytes of elements.
+ * Memory:  n elements; of more than 64 bytes two words each and one element of
+ *          128; none for known comparisons if there is none, and for up to 2048
+ *          bytes of elements.
  * Returns: 0 or -ENOMEM.
  */
 HEIST_API int heist_sort_stable(heist_ctx c, void *base, size_t n, size_t size,
@@ -391,8 +392,9 @@ HEIST_API void heist_sort_f64(heist_ctx c, double *base, size_t n);
 /* By key, then by index. */
 HEIST_API void heist_sort_pairs(heist_ctx c, heist_pair *base, size_t n);
 
-/* By a key that is made once per element; stable.  Memory: n pairs twice, n
- * elements.  0 or -ENOMEM. */
+/* By a key that is made once per element; stable.  Memory: three words per
+ * element, four if many keys begin alike, and one element of 128.  0 or
+ * -ENOMEM. */
 HEIST_API int heist_sort_by_key(heist_ctx c, void *base, size_t n, size_t size,
                                 heist_key_fn *key, void *arg);
 
@@ -403,7 +405,7 @@ HEIST_API int heist_sort_by_key(heist_ctx c, void *base, size_t n, size_t size,
  * for strings, their first 8 bytes as a number and the pointer.
  *
  * Memory:  n keys with their indices, twice (of more than 32 bytes once, and two
- *          words each), and n elements.
+ *          words each), and one element of 128.
  * Returns: 0 or -ENOMEM.
  */
 HEIST_API int heist_sort_by_cached_key(heist_ctx c, void *base, size_t n,

@@ -3,10 +3,11 @@
  * keys.c: sorting by keys that are made once.
  *
  * The keys are sorted with the indices of their elements, which are then moved
- * once.  Keys that are numbers become pairs: their order is total, so that the
- * fastest sort of pairs is stable.
+ * once.  Keys that are numbers are sorted as numbers.
  */
 #include "algo/loop.h"
+#include "algo/permute.h"
+#include "algo/rank.h"
 #include "algo/stable.h"
 #include "fork/scratch.h"
 
@@ -27,6 +28,7 @@ typedef struct making {
     void *arg;
     char *out;
     size_t key_size, stride; /* of a key, and of a key with its index */
+    HEIST_ATOMIC(uint64_t) different; /* bits in which numbers differ */
 } making;
 
 /* --- numbers --------------------------------------------------------------------- */
@@ -40,29 +42,46 @@ static uint64_t number_of(const making *m, const char *element, size_t index)
     return hi_key_32(hi_get_u32(&bits), m->order);
 }
 
-static void make_pairs(heist_ctx c, hi_loop *l, size_t begin, size_t end)
+/* Those of some elements; returns how they differ from the first of all. */
+static uint64_t make_some(const making *m, size_t begin, size_t end)
 {
-    const making *m = (making *)l;
-    heist_pair *pair = (heist_pair *)(void *)m->out;
-    (void)c;
-    for (size_t i = begin; i < end; i++)
-        pair[i] = (heist_pair){number_of(m, m->base + i * m->size, i), i};
+    uint64_t *number = (uint64_t *)(void *)m->out;
+    uint64_t first = number[0], different = 0;
+    for (size_t i = begin; i < end; i++) {
+        number[i] = number_of(m, m->base + i * m->size, i);
+        different |= number[i] ^ first;
+    }
+    return different;
 }
 
-static int sort_by_pairs(heist_ctx c, void *base, size_t n, making *m)
+static void make_numbers(heist_ctx c, hi_loop *l, size_t begin, size_t end)
 {
-    heist_pair *pair = hi_scratch_get(c, n, sizeof *pair);
+    making *m = (making *)l;
+    (void)c;
+    uint64_t different = make_some(m, begin, end);
+    /* relaxed: counter (joins order the last look at it) */
+    if (different & ~heist_load_relaxed(&m->different))
+        heist_or_relaxed(&m->different, different); /* relaxed: counter */
+}
+
+/* Where the elements go, and that they do. */
+static int sort_by_numbers(heist_ctx c, void *base, size_t n, making *m)
+{
+    uint64_t *number = hi_scratch_get(c, n, 2 * sizeof *number);
     int rc = 0;
-    if (!pair) return -ENOMEM;
-    m->out = (char *)pair;
-    m->loop.piece = make_pairs;
-    hi_loop_run(c, &m->loop, 0, n);
-    if (!heist_is_sorted(c, pair, n, sizeof *pair, heist_by_pair, NULL)) {
-        heist_sort_pairs(c, pair, n);
-        hi_places places = {&pair->index, sizeof *pair, 0, 1};
-        rc = hi_permute(c, base, n, m->size, &places);
+    if (!number) return -ENOMEM;
+    m->out = (char *)number;
+    m->loop.piece = make_numbers;
+    heist_init(&m->different, UINT64_C(0));
+    make_some(m, 0, 1);
+    hi_loop_run(c, &m->loop, 1, n);
+    /* relaxed: counter (joined) */
+    uint64_t different = heist_load_relaxed(&m->different);
+    if (!heist_is_sorted(c, number, n, sizeof *number, heist_by_u64, NULL)) {
+        rc = hi_rank(c, number, n, different, number + n);
+        if (!rc) rc = hi_permute(c, base, n, m->size, number + n);
     }
-    hi_scratch_put(c, pair, n, sizeof *pair);
+    hi_scratch_put(c, number, n, 2 * sizeof *number);
     return rc;
 }
 
@@ -70,7 +89,7 @@ int heist_sort_by_key(heist_ctx c, void *base, size_t n, size_t size,
                       heist_key_fn *key, void *arg)
 {
     making m = {.base = base, .size = size, .key_of = key, .arg = arg};
-    return n < 2 ? 0 : sort_by_pairs(c, base, n, &m);
+    return n < 2 ? 0 : sort_by_numbers(c, base, n, &m);
 }
 
 /* --- keys of any kind -------------------------------------------------------------- */
@@ -96,12 +115,14 @@ static int sort_by_short(heist_ctx c, void *base, size_t n, const making *m,
     char *scratch = hi_scratch_get(c, n, m->stride);
     if (!scratch) return -ENOMEM;
     hi_kind k = hi_kind_of(by->size, by->compare, by->arg);
-    bool moved = hi_sort_runs(c, &k, m->out, scratch, n);
+    int rc = 0;
+    if (hi_sort_runs(c, &k, m->out, scratch, n)) {
+        const char *word = m->out + m->stride - sizeof(uint64_t);
+        hi_places places = {word, m->stride, 0, 1};
+        rc = hi_permute_by(c, base, n, m->size, &places, scratch);
+    }
     hi_scratch_put(c, scratch, n, m->stride);
-    if (!moved) return 0;
-    const char *word = m->out + m->stride - sizeof(uint64_t);
-    hi_places places = {word, m->stride, 0, 1};
-    return hi_permute(c, base, n, m->size, &places);
+    return rc;
 }
 
 /* A key with its index: both are aligned if the key size tells the truth. */
@@ -122,7 +143,7 @@ int heist_sort_by_cached_key(heist_ctx c, void *base, size_t n, size_t size,
     m.key_size = key_size;
     m.order = hi_order_of(compare, key_size);
     if (m.order != HI_BY_CALL && m.order != HI_BY_PAIR)
-        return sort_by_pairs(c, base, n, &m);
+        return sort_by_numbers(c, base, n, &m);
     m.stride = stride_of(key_size);
     m.out = hi_scratch_get(c, n, m.stride);
     if (!m.out) return -ENOMEM;

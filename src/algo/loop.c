@@ -4,23 +4,28 @@
  *
  * Where the cost of an iteration is not known the clock finds the grain: a piece
  * should take about HI_PIECE_TIME.  A first, small piece is timed while the rest is
- * already open to others.  If the rest would not last HI_SMALL_TIME it is run without
- * the clock; but in a few pieces still, because the first iterations may have
- * been the cheap ones.  Else every piece is timed, and the grain follows: an
- * iteration may cost more at one end of the range than at the other.  Whoever
- * takes a part of the range times it for himself.
+ * already open to others, and longer ones until the clock says something.  If
+ * the rest would not last HI_SMALL_TIME it is run without the clock; but in a few
+ * pieces still, because the first iterations may have been the cheap ones.
+ * Else every piece is timed, and the grain follows: an iteration may cost more
+ * at one end of the range than at the other.  Whoever takes a part of the range
+ * times it for himself.
  *
- * In order, the next piece is the one at `next`, for everybody who takes part.
+ * In order, everybody who takes part takes the next stretch, the one at `next`,
+ * and halves it as any range.  A stretch is longer than a piece: memory is read
+ * fastest by who goes on where he was, and pieces taken by turns make everybody
+ * begin anew each time.
  */
 #include "algo/loop.h"
 
 #include "platform/platform.h"
 
 enum {
-    ORDERED_LEAST = 1000, /* ns of a piece in order, or ... */
-    ORDERED_PART = 8,     /* ... so much of the time that has passed */
-    ORDERED_MOST = 64, /* of the first piece in order: nobody is to wait long */
-    ORDERED_SHARE = 4  /* in order no piece is more of what is left */
+    ORDERED_LEAST = 1000,     /* ns of a stretch in order, or ... */
+    ORDERED_PART = 8,         /* ... so much of the time that has passed, ... */
+    ORDERED_LONGEST = 100000, /* ... at most so long */
+    ORDERED_MOST = 64,        /* of the first one: nobody is to wait long */
+    ORDERED_SHARE = 4         /* no stretch is more of what is left */
 };
 
 static size_t not_zero(size_t n)
@@ -41,6 +46,13 @@ static size_t grain_for(uint64_t time, size_t grain, size_t n, uint64_t took)
 size_t hi_grain_after(size_t grain, size_t n, uint64_t took)
 {
     return grain_for(HI_PIECE_TIME, grain, n, took);
+}
+
+/* Unless there is nothing in it, or nobody needs it any more. */
+static inline void run_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
+{
+    if (begin < end && !(l->skip && l->skip(l, begin, end)))
+        l->piece(c, l, begin, end);
 }
 
 /* --- halves --------------------------------------------------------------- */
@@ -82,7 +94,7 @@ static void halves(heist_ctx c, hi_loop *l, size_t begin, size_t end,
         if (!heist_join(c)) return;
         begin = middle;
     }
-    l->piece(c, l, begin, end);
+    run_piece(c, l, begin, end);
 }
 
 /* With a grain that follows the clock, up to `most`; returns the last one. */
@@ -97,7 +109,7 @@ static size_t timed_halves(heist_ctx c, hi_loop *l, size_t begin, size_t end,
         begin = middle;
     }
     uint64_t start = hi_ticks();
-    l->piece(c, l, begin, end);
+    run_piece(c, l, begin, end);
     grain = hi_grain_after(grain, end - begin, hi_ticks() - start);
     return hi_smaller(grain, most);
 }
@@ -109,11 +121,11 @@ run_small(heist_ctx c, hi_loop *l, size_t begin, size_t end, size_t grain)
 {
     while (end - begin > grain + grain / 4) {
         size_t middle = begin + grain;
-        l->piece(fork_part(c, l, middle, end, 1), l, begin, middle);
+        run_piece(fork_part(c, l, middle, end, 1), l, begin, middle);
         if (!heist_join(c)) return;
         begin = middle;
     }
-    l->piece(c, l, begin, end);
+    run_piece(c, l, begin, end);
 }
 
 static __attribute__((noinline)) void
@@ -125,32 +137,42 @@ run_long(heist_ctx c, hi_loop *l, size_t begin, size_t end, double each)
     timed_halves(c, l, begin, end, not_zero(first), most);
 }
 
-static size_t first_of(size_t n)
+/* Times n iterations while others may already take the rest.  False: somebody
+ * did. */
+static bool sample(heist_ctx c, hi_loop *l, size_t begin, size_t n, size_t end,
+                   uint64_t *took)
 {
-    return hi_smaller(hi_about(n / HI_FIRST_SHARE), HI_FIRST_MOST);
+    heist_ctx left = fork_part(c, l, begin + n, end, 1);
+    uint64_t start = hi_ticks();
+    run_piece(left, l, begin, begin + n);
+    *took = hi_ticks() - start;
+    return heist_join(c);
 }
 
-/* Times the first iterations while others may already take the rest; who does
- * that during the first piece has seen that it is long, and begins with one. */
+/* Who takes the rest during a sample has seen that it is long, and begins with a
+ * sample of one. */
 static void by_the_clock(heist_ctx c, hi_loop *l, size_t begin, size_t end,
                          size_t first)
 {
-    size_t n = hi_smaller(first, first_of(end - begin));
-    if (n == end - begin) {
-        l->piece(c, l, begin, end);
+    size_t most = hi_longest_sample(end - begin), sampled;
+    size_t n = hi_smaller(first, hi_first_sample(most));
+    uint64_t took;
+    if (n >= end - begin) {
+        run_piece(c, l, begin, end);
         return;
     }
-    heist_ctx left = fork_part(c, l, begin + n, end, 1);
-    uint64_t start = hi_ticks();
-    l->piece(left, l, begin, begin + n);
-    uint64_t took = hi_ticks() - start;
-    if (!heist_join(c)) return;
-    double each = (double)took / (double)n;
-    size_t rest = end - begin - n;
+    do {
+        if (!sample(c, l, begin, n, end, &took)) return;
+        begin += n;
+        sampled = n;
+        n = hi_next_sample(n, took, most);
+    } while (n);
+    double each = (double)took / (double)sampled;
+    size_t rest = end - begin;
     if ((double)rest * each <= HI_SMALL_TIME)
-        run_small(c, l, begin + n, end, hi_about(rest / HI_FEWEST));
+        run_small(c, l, begin, end, hi_about(rest / HI_FEWEST));
     else
-        run_long(c, l, begin + n, end, each);
+        run_long(c, l, begin, end, each);
 }
 
 void hi_loop_run(heist_ctx c, hi_loop *l, size_t begin, size_t end)
@@ -159,7 +181,7 @@ void hi_loop_run(heist_ctx c, hi_loop *l, size_t begin, size_t end)
     if (l->grain)
         halves(c, l, begin, end, l->grain);
     else
-        by_the_clock(c, l, begin, end, HI_FIRST_MOST);
+        by_the_clock(c, l, begin, end, SIZE_MAX);
 }
 
 /* --- in order ------------------------------------------------------------- */
@@ -171,21 +193,21 @@ typedef struct queue {
 } queue;
 
 /*
- * Takes the next piece: at most `grain`, and not so much of what is left that
- * others have nothing to do if it turns out to be long; where pieces are short
- * there is no need for that.  False: there is none.
+ * Takes the next stretch: at most the longest, and not so much of what is left
+ * that others have nothing to do if it turns out to last; where stretches are
+ * short there is no need for that.  False: there is none.
  */
-static bool next_piece(queue *q, size_t grain, size_t *begin, size_t *end)
+static bool next_stretch(queue *q, size_t longest, size_t *begin, size_t *end)
 {
     hi_loop *l = q->loop;
-    /* relaxed: counter (all that goes with the pieces is ordered by forks and
+    /* relaxed: counter (all that goes with a stretch is ordered by forks and
      * joins) */
     size_t at = heist_load_relaxed(&q->next), after;
     do {
         if (at == q->end || l->skip(l, at, q->end)) return false;
         size_t rest = q->end - at, share = rest / ORDERED_SHARE;
-        if (share < grain / 8) share = grain / 8;
-        after = at + hi_smaller(hi_smaller(grain, not_zero(share)), rest);
+        if (share < longest / 8) share = longest / 8;
+        after = at + hi_smaller(hi_smaller(longest, not_zero(share)), rest);
         /* relaxed: counter */
     } while (!heist_cas_relaxed(&q->next, &at, after));
     *begin = at;
@@ -193,39 +215,26 @@ static bool next_piece(queue *q, size_t grain, size_t *begin, size_t *end)
     return true;
 }
 
-/* Unless there is nothing in it, or nobody needs it any more. */
-static void run_half(heist_ctx c, hi_loop *l, size_t begin, size_t end)
-{
-    if (begin < end && !l->skip(l, begin, end)) l->piece(c, l, begin, end);
-}
-
-static void second_half(heist_ctx c, heist_frame *f)
-{
-    run_half(c, f->arg[0].p, f->arg[1].u, f->arg[2].u);
-}
-
-/* A fork between two pieces, even if one is empty, is where others are heard. */
-static void run_in_two(heist_ctx c, hi_loop *l, size_t begin, size_t end)
+/* With a fork in any case, if only of an empty half: that is where others are
+ * heard. */
+static void run_stretch(heist_ctx c, hi_loop *l, size_t begin, size_t end,
+                        size_t grain)
 {
     size_t middle = end - (end - begin) / 2;
-    heist_frame *f = heist_slot(c);
-    f->arg[0].p = l;
-    f->arg[1].u = middle;
-    f->arg[2].u = end;
-    run_half(heist_fork(c, second_half), l, begin, middle);
-    if (heist_join(c)) run_half(c, l, middle, end);
+    halves(fork_part(c, l, middle, end, grain), l, begin, middle, grain);
+    if (heist_join(c)) halves(c, l, middle, end, grain);
 }
 
-/* How long a piece should take: who finds what was wanted has to wait for the
- * others' pieces, and that should be short beside the whole. */
+/* How long a stretch should take: if what was wanted is found, stretches behind
+ * it were in vain, and that should be little beside the whole. */
 static uint64_t ordered_time(uint64_t since)
 {
     uint64_t time = since / ORDERED_PART;
     if (time < ORDERED_LEAST) return ORDERED_LEAST;
-    return time < HI_PIECE_TIME ? time : HI_PIECE_TIME;
+    return time < ORDERED_LONGEST ? time : ORDERED_LONGEST;
 }
 
-static void take_part(heist_ctx c, queue *q, size_t grain);
+static void take_part(heist_ctx c, queue *q, size_t longest);
 
 /* One more takes part. */
 static void another(heist_ctx c, heist_frame *f)
@@ -233,20 +242,21 @@ static void another(heist_ctx c, heist_frame *f)
     take_part(c, f->arg[0].p, f->arg[1].u);
 }
 
-/* Runs pieces until there are none. */
-static void take_part(heist_ctx c, queue *q, size_t grain)
+/* Runs stretches until there are none. */
+static void take_part(heist_ctx c, queue *q, size_t longest)
 {
     heist_frame *f = heist_slot(c);
     f->arg[0].p = q;
-    f->arg[1].u = grain;
+    f->arg[1].u = longest;
     heist_ctx left = heist_fork(c, another);
-    uint64_t start = hi_ticks(), before = start;
+    uint64_t start = hi_ticks(), before = start, time = ORDERED_LEAST;
     size_t begin, end;
-    while (next_piece(q, grain, &begin, &end)) {
-        run_in_two(left, q->loop, begin, end);
+    while (next_stretch(q, longest, &begin, &end)) {
+        size_t grain = longest / (time / HI_PIECE_TIME + 1);
+        run_stretch(left, q->loop, begin, end, not_zero(grain));
         uint64_t now = hi_ticks();
-        uint64_t time = ordered_time(now - start);
-        grain = grain_for(time, grain, end - begin, now - before);
+        time = ordered_time(now - start);
+        longest = grain_for(time, longest, end - begin, now - before);
         before = now;
     }
     heist_join(c); /* where nobody has taken part nothing is left to do */
@@ -257,6 +267,6 @@ void hi_loop_in_order(heist_ctx c, hi_loop *l, size_t begin, size_t end)
     if (begin >= end) return;
     queue q = {.loop = l, .end = end};
     heist_init(&q.next, begin);
-    size_t n = not_zero((end - begin) / HI_FIRST_SHARE);
+    size_t n = not_zero((end - begin) / HI_SAMPLE_SHARE);
     take_part(c, &q, hi_smaller(n, ORDERED_MOST));
 }

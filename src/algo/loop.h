@@ -14,7 +14,7 @@ typedef struct hi_loop hi_loop;
 struct hi_loop {
     /* Runs a piece. */
     void (*piece)(heist_ctx c, hi_loop *l, size_t begin, size_t end);
-    /* In order: is this part of the range not needed any more? */
+    /* Is this part of the range not needed any more?  NULL: all of it is. */
     bool (*skip)(hi_loop *l, size_t begin, size_t end);
     /* Halved: the longest piece; 0: it is found by the clock. */
     size_t grain;
@@ -28,9 +28,9 @@ struct hi_loop {
 void hi_loop_run(heist_ctx c, hi_loop *l, size_t begin, size_t end);
 
 /*
- * The same for loops that may end early: pieces are begun in the order of the
- * range, so that at no time anybody is far ahead.  When the rest is skipped, all
- * before it has been begun.  The grain is found by the clock.
+ * The same for loops that may end early, and have a skip: stretches of a few
+ * pieces are taken in the order of the range, so that at no time anybody is far
+ * ahead.  The grain is found by the clock.
  */
 void hi_loop_in_order(heist_ctx c, hi_loop *l, size_t begin, size_t end);
 
@@ -40,8 +40,11 @@ enum {
     HI_SMALL_TIME = 8000,  /* ns: less than it takes to wake somebody */
     HI_FEWEST = 3,         /* pieces of a range that does not last longer; */
     HI_ENOUGH = 16,        /* of others: so many or more */
-    HI_FIRST_SHARE = 32,   /* the first piece is so much of the range, ... */
-    HI_FIRST_MOST = 1024   /* ... at most so long */
+    HI_SAMPLE_SHARE = 32, /* what is timed first is so much of the range, ... */
+    HI_SAMPLE_MOST = 1024, /* ... at most so long, ... */
+    HI_SAMPLE_FIRST = 16,  /* ... but in a long range so long at first, ... */
+    HI_SAMPLE_GROWS = 16,  /* ... and so many times longer ... */
+    HI_SAMPLE_TIME = 1000  /* ... until it takes so many ns */
 };
 
 static inline size_t hi_smaller(size_t a, size_t b)
@@ -54,6 +57,25 @@ static inline size_t hi_about(size_t n)
 {
     if (n < 16) return n ? n : 1;
     return (n + 8) / 16 * 16;
+}
+
+/* What is timed before a grain is chosen: iterations that are dear show it soon,
+ * and until then nobody else is heard; of cheap ones it takes many. */
+static inline size_t hi_longest_sample(size_t range)
+{
+    return hi_smaller(hi_about(range / HI_SAMPLE_SHARE), HI_SAMPLE_MOST);
+}
+
+static inline size_t hi_first_sample(size_t most)
+{
+    return most <= 4 * HI_SAMPLE_FIRST ? most : HI_SAMPLE_FIRST;
+}
+
+/* After one of n that took so long; 0: that was enough. */
+static inline size_t hi_next_sample(size_t n, uint64_t took, size_t most)
+{
+    if (n >= most || took >= HI_SAMPLE_TIME) return 0;
+    return hi_smaller(n * HI_SAMPLE_GROWS, most);
 }
 
 /* The grain to go on with after a piece of n iterations that took so long. */

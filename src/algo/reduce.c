@@ -210,19 +210,25 @@ static outcome halves(heist_ctx c, folding *f, size_t begin, size_t end,
 /* Times the first iterations while others may already take the rest. */
 static int timed(heist_ctx c, folding *f, size_t begin, size_t end, void *sum)
 {
-    size_t n =
-        hi_smaller(hi_about((end - begin) / HI_FIRST_SHARE), HI_FIRST_MOST);
+    size_t most = hi_longest_sample(end - begin), sampled;
+    size_t n = hi_first_sample(most);
+    uint64_t took;
     int error;
     if (is_needless(f, begin)) return 0;
     if (end - begin <= n) return run_piece(c, f, begin, end, sum);
-    uint64_t start = hi_ticks();
-    if (piece_of(c, f, begin, begin + n, end, sum, &error)) return error;
-    uint64_t took = hi_ticks() - start;
-    begin += n;
+    do {
+        uint64_t start = hi_ticks();
+        if (piece_of(c, f, begin, begin + n, end, sum, &error)) return error;
+        took = hi_ticks() - start;
+        begin += n;
+        sampled = n;
+        n = hi_next_sample(n, took, most);
+    } while (n);
     size_t rest = end - begin;
-    if ((double)took * (double)rest <= (double)HI_SMALL_TIME * (double)n)
+    if ((double)took * (double)rest <= (double)HI_SMALL_TIME * (double)sampled)
         return small(c, f, begin, end, sum);
-    size_t most = rest / HI_ENOUGH + 1, grain = grain_for(n, took, most);
+    most = rest / HI_ENOUGH + 1;
+    size_t grain = grain_for(sampled, took, most);
     return halves(c, f, begin, end, sum, grain, most).error;
 }
 

@@ -13,7 +13,7 @@
 #include "algo/loop.h"
 
 enum {
-    BLOCK_BYTES = 32768 /* a microsecond or two: a thousand forks */
+    BLOCK_BYTES = 65536 /* two microseconds or more: a thousand forks */
 };
 
 /* The value of some blocks, and the index where the block begins that it is

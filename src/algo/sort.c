@@ -7,6 +7,7 @@
  * reversed.  Numbers and pairs are then sorted by digits, or by quicksort if
  * they are few or there is no memory; others by quicksort.
  */
+#include "algo/loop.h"
 #include "algo/move.h"
 #include "algo/quick.h"
 #include "algo/radix.h"
@@ -22,11 +23,13 @@ enum {
 typedef struct run run;
 
 struct run {
+    hi_loop loop;
     /* Are begin .. end - 1 as they should be, each with its left neighbour? */
     bool (*holds)(const run *r, size_t begin, size_t end);
     const char *base;
     const hi_by *by;
     bool down; /* each is before its left neighbour, else none is */
+    HEIST_ATOMIC(bool) broken;
 };
 
 static bool holds_call(const run *r, size_t begin, size_t end)
@@ -98,25 +101,37 @@ static bool (*const holds_by[])(const run *r, size_t begin, size_t end) = {
     [HI_BY_U64] = holds_u64,   [HI_BY_I64] = holds_i64,
     [HI_BY_F64] = holds_f64,   [HI_BY_PAIR] = holds_pair};
 
-/* Somewhere in the piece, if it does not hold there. */
-static size_t find_break(heist_ctx c, size_t begin, size_t end, void *arg)
+static void look_at_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
 {
-    const run *r = arg;
+    run *r = heist_container(l, run, loop);
     (void)c;
-    return r->holds(r, begin, end) ? HEIST_NONE : begin;
+    /* relaxed: hint (joins order the last look at it) */
+    if (heist_load_relaxed(&r->broken) || r->holds(r, begin, end)) return;
+    heist_store_relaxed(&r->broken, true); /* relaxed: hint */
 }
 
-/* The same in parallel. */
+/* The same in parallel: by halves, since all of it is to be read, as a rule. */
 static bool holds_all(heist_ctx c, run *r, size_t begin, size_t end)
 {
-    return heist_find_any_in(c, begin, end, find_break, r) == HEIST_NONE;
+    hi_loop_run(c, &r->loop, begin, end);
+    return !heist_load_relaxed(&r->broken); /* relaxed: hint (joined) */
+}
+
+static run run_of(const void *base, hi_order order, const hi_by *by)
+{
+    run r = {.loop.piece = look_at_piece,
+             .holds = holds_by[order],
+             .base = base,
+             .by = by};
+    heist_init(&r.broken, false);
+    return r;
 }
 
 bool heist_is_sorted(heist_ctx c, const void *base, size_t n, size_t size,
                      heist_compare_fn *compare, void *arg)
 {
     hi_by by = {compare, arg, size};
-    run r = {holds_by[hi_order_of(compare, size)], base, &by, false};
+    run r = run_of(base, hi_order_of(compare, size), &by);
     return n < 2 || holds_all(c, &r, 1, n);
 }
 
@@ -125,7 +140,7 @@ bool heist_is_sorted(heist_ctx c, const void *base, size_t n, size_t size,
 static bool is_done(heist_ctx c, char *base, size_t n, hi_order order,
                     const hi_by *by)
 {
-    run r = {holds_by[order], base, by, false};
+    run r = run_of(base, order, by);
     if (n < 2) return true;
     r.down = !r.holds(&r, 1, 2);
     size_t look = n < PIECE ? n : PIECE;

@@ -18,6 +18,7 @@
 
 #include "algo/loop.h"
 #include "algo/move.h"
+#include "algo/permute.h"
 #include "fork/scratch.h"
 
 #include <errno.h>
@@ -177,40 +178,6 @@ static void list_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
         t->address[i] = t->base + i * t->size;
 }
 
-typedef struct permutation {
-    hi_loop loop;
-    char *out;
-    const char *in;
-    size_t size;
-    hi_places places;
-} permutation;
-
-static void permute_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
-{
-    const permutation *p = (permutation *)l;
-    const char *word = (const char *)p->places.words + begin * p->places.stride;
-    char *out = p->out + begin * p->size;
-    (void)c;
-    for (size_t i = begin; i < end; i++) {
-        size_t from = (hi_get_u64(word) - p->places.first) / p->places.unit;
-        hi_move(out, p->in + from * p->size, p->size);
-        word += p->places.stride;
-        out += p->size;
-    }
-}
-
-int hi_permute(heist_ctx c, void *base, size_t n, size_t size,
-               const hi_places *places)
-{
-    char *out = hi_scratch_get(c, n, size);
-    if (!out) return -ENOMEM;
-    permutation p = {{permute_piece, NULL, 0}, out, base, size, *places};
-    hi_loop_run(c, &p.loop, 0, n);
-    heist_copy(c, base, out, n, size);
-    hi_scratch_put(c, out, n, size);
-    return 0;
-}
-
 int hi_sort_by_address(heist_ctx c, void *base, size_t n, size_t size,
                        const void *keys, const hi_by *by)
 {
@@ -223,7 +190,7 @@ int hi_sort_by_address(heist_ctx c, void *base, size_t n, size_t size,
     if (hi_sort_runs(c, &k, address, address + n, n)) {
         hi_places places = {address, sizeof *address, (uintptr_t)keys,
                             by->size};
-        rc = hi_permute(c, base, n, size, &places);
+        rc = hi_permute_by(c, base, n, size, &places, address + n);
     }
     hi_scratch_put(c, address, 2 * n, sizeof *address);
     return rc;

@@ -968,7 +968,8 @@ static void look_at_the_clock(unsigned id)
 static void saw_clock_order(void)
 {
     if (!time_of[1]) return;
-    model_saw((time_of[0] < time_of[1]) + (time_of[2] < time_of[1]));
+    model_saw((unsigned)(time_of[0] < time_of[1]) +
+              (unsigned)(time_of[2] < time_of[1]));
 }
 
 EXACTLY(before_between_after, 7)

@@ -282,7 +282,8 @@ static inline bool releases(model_order order)
 /* Others may go first. */
 static inline void access_step(const location *l, bool write, model_order order)
 {
-    if (l->shared) step((effect){l, write, order == MODEL_SEQ_CST, false});
+    if (!l->shared) return;
+    step((effect){.cell = l, .write = write, .strong = order == MODEL_SEQ_CST});
 }
 
 /* --- loads ---------------------------------------------------------------------- */

@@ -497,3 +497,22 @@ TEST(an_iteration_that_takes_long_holds_up_no_more_than_its_piece)
         CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
     }
 }
+
+static void note_first(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    (void)c;
+    if (begin == 0) *(size_t *)arg = end;
+}
+
+static void first_piece(heist_ctx c, void *arg)
+{
+    heist_for(c, 0, MOST, note_first, arg);
+}
+
+/* Or, if its iterations are dear, others would not be heard for long. */
+TEST(a_long_loop_begins_with_few_iterations)
+{
+    size_t first = 0;
+    CHECK_EQ(heist_run(NULL, first_piece, &first), 0);
+    CHECK(first > 0 && first <= 16);
+}

@@ -217,3 +217,29 @@ TEST(the_first_descent_ends_the_search)
 {
     input_on_all_workers(early_exit, NULL);
 }
+
+/* One worker goes from left to right; a piece is a 16th at most. */
+static void early_descent(heist_ctx c, void *arg)
+{
+    enum {
+        N = 1 << 20,
+        AT = 5000
+    };
+
+    uint64_t seed = test_seed, *a = malloc(N * sizeof *a);
+    (void)arg;
+    input_fill(INPUT_SORTED, a, N, &seed);
+    a[AT] = 0;
+    heist_store_relaxed(&comparisons, 0);
+    CHECK(!heist_is_sorted(c, a, N, sizeof *a, by_u64_counting, NULL));
+    CHECK(heist_load_relaxed(&comparisons) < N / 8);
+    free(a);
+}
+
+TEST(what_comes_after_a_descent_is_not_looked_at)
+{
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(heist_run(rt, early_descent, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}

@@ -735,3 +735,34 @@ TEST(the_first_best_and_the_count_are_right)
 {
     input_on_all_workers(check_by, NULL);
 }
+
+static void note_first(heist_ctx c, size_t begin, size_t end, void *sum,
+                       void *arg)
+{
+    (void)c;
+    (void)sum;
+    if (begin == 0) *(size_t *)arg = end;
+}
+
+static void combine_nothing(void *left, const void *right, void *arg)
+{
+    (void)left;
+    (void)right;
+    (void)arg;
+}
+
+static void first_piece(heist_ctx c, void *arg)
+{
+    char nothing = 0;
+    CHECK_EQ(heist_fold(c, 0, 300000, &nothing, 1, note_first, combine_nothing,
+                        arg, 0),
+             0);
+}
+
+/* Or, if its iterations are dear, others would not be heard for long. */
+TEST(a_long_fold_begins_with_few_iterations)
+{
+    size_t first = 0;
+    CHECK_EQ(heist_run(NULL, first_piece, &first), 0);
+    CHECK(first > 0 && first <= 16);
+}

@@ -351,6 +351,52 @@ TEST(cached_keys_that_are_numbers_sort_as_numbers)
     input_on_all_workers(cached_numbers, NULL);
 }
 
+static HEIST_ATOMIC(size_t) keys_made;
+
+static uint64_t whole_key(const void *element, void *arg)
+{
+    uint64_t key;
+    (void)arg;
+    heist_add_relaxed(&keys_made, 1);
+    memcpy(&key, element, sizeof key);
+    return key;
+}
+
+/* Every bit of a key counts: each key is there twice, and there is one that
+ * differs from it in one bit. */
+static void whole_keys(heist_ctx c, void *arg)
+{
+    enum {
+        N = 30000
+    };
+
+    typedef struct item {
+        uint64_t key, place;
+    } item;
+
+    uint64_t seed = test_seed;
+    item *a = malloc(N * sizeof *a);
+    (void)arg;
+    for (uint64_t i = 0; i < N; i++) {
+        uint64_t third = seed + i % (N / 3), key = test_random(&third);
+        if (i < N / 3) key ^= UINT64_C(1) << i % 64;
+        a[i] = (item){key, i};
+    }
+    heist_store_relaxed(&keys_made, 0);
+    CHECK_EQ(heist_sort_by_key(c, a, N, sizeof *a, whole_key, NULL), 0);
+    CHECK_EQ(heist_load_relaxed(&keys_made), N);
+    for (size_t i = 1; i < N; i++) {
+        CHECK(a[i - 1].key <= a[i].key);
+        if (a[i - 1].key == a[i].key) CHECK(a[i - 1].place < a[i].place);
+    }
+    free(a);
+}
+
+TEST(keys_are_made_once_and_every_bit_of_them_counts)
+{
+    input_on_all_workers(whole_keys, NULL);
+}
+
 /* --- comparisons that contradict themselves ------------------------------------------ */
 
 /* Anything at all. */
