@@ -224,6 +224,7 @@ typedef struct model_engine {
     /* the exploration */
     const model_test *test;
     mode mode;
+    bool whole; /* nothing is cut short */
     model_bounds bounds;
     choice *choices;
     unsigned depth, decided;
@@ -312,7 +313,11 @@ thread *thread_create(unsigned slot, void (*fn)(void *arg), void *arg,
 /* The current thread is about to make a step; another one may go first. */
 void step(effect does);
 
-/* The clock is read, or a call noted: the order of these counts. */
+/* The current thread does this now: preempted threads whose next step has to do
+ * with it may go on. */
+void notice(effect does);
+
+/* The clock is read or set, or a call noted: the order of these counts. */
 void moment(void);
 
 /* The current thread cannot go on, or would rather not: who does? */

@@ -23,7 +23,7 @@ void *hi_switch(hi_context *from, hi_context *to);
 model_engine engine __attribute__((section("model_engine")));
 
 enum {
-    DEEP_SECONDS = 10 /* of each test, if the stated bounds take less */
+    DEEP_SECONDS = 5 /* of each test, if the stated bounds take less */
 };
 
 typedef enum level {
@@ -152,6 +152,11 @@ uint64_t model_executions(void)
     return engine.executions;
 }
 
+bool model_whole(void)
+{
+    return engine.whole;
+}
+
 /* --- one execution ---------------------------------------------------------------- */
 
 void execution_end(outcome how)
@@ -274,6 +279,16 @@ static outcome exhaust(double until)
         if (is_over(until)) return RUNS;
     } while (advance());
     return HOLDS;
+}
+
+static outcome exhaust_twice(void)
+{
+    engine.whole = true;
+    outcome o = exhaust(HUGE_VAL);
+    if (o == FAILED) return o;
+    engine.whole = false;
+    start_again();
+    return exhaust(HUGE_VAL);
 }
 
 /*
@@ -477,6 +492,7 @@ static void test_begin(const model_test *test)
     engine.test = test;
     engine.bounds = bounds_of(test);
     engine.decided = engine.depth = 0;
+    engine.whole = false;
     engine.executions = engine.repeated = engine.total_steps = engine.seen = 0;
     engine.longest = 0;
     engine.random = engine.seed = options.seed;
@@ -510,6 +526,7 @@ static bool run_test(const model_test *test)
     double until = options.level == DEEP ? start + DEEP_SECONDS : HUGE_VAL;
     outcome o = engine.mode == REPLAY   ? replay()
                 : engine.mode == RANDOM ? at_random(n, until)
+                : test->twice           ? exhaust_twice()
                 : options.level == DEEP ? deepen(until)
                                         : exhaust(until);
     double seconds = seconds_now() - start;

@@ -71,6 +71,8 @@ typedef struct model_test {
                              end is no leak */
     bool spins_end;      /* a spin loop may also give up while the others
                              stand still; that costs a preemption */
+    bool twice;          /* first with the executions that repeat others, then
+                            without; the bounds are not widened */
     const char *fails;   /* part of the message: it must fail like this */
 } model_test;
 
@@ -114,6 +116,9 @@ uint64_t model_seen(void);
 
 /* In end(): how many executions there were. */
 uint64_t model_executions(void);
+
+/* Of a test that is explored twice: is this the first time? */
+bool model_whole(void);
 
 /* A choice of the test's own: 0 .. n - 1, all of them explored. */
 unsigned model_choose(unsigned n);

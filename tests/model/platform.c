@@ -48,14 +48,17 @@ int hi_futex_wait(hi_futex *f, uint32_t expected, int64_t deadline)
         trace(NULL, "futex wait %#lx while %#x, is %#x",
               (unsigned long)l->address, expected, value);
     if (value != expected) return 0;
+    if (deadline != HEIST_FOREVER) moment();
     if (deadline <= engine.clock) return -ETIMEDOUT;
     t->waits_on = l->address;
     t->deadline = deadline;
     t->reason = choose_sleep(deadline);
     if (t->reason == ASLEEP) engine.ready &= ~bit(t->slot);
     leave();
+    notice((effect){.strong = true}); /* a wake comes before it or after */
     t->waits_on = 0;
     bool late = t->reason == TIMED_OUT;
+    if (late) moment();
     if (late && engine.clock < deadline) engine.clock = deadline;
     if (engine.tracing)
         trace(NULL, "futex wait ends: %s",

@@ -120,8 +120,7 @@ static bool dependent(effect a, effect b)
     return a.cell == b.cell && a.cell && (a.write || b.write);
 }
 
-/* Those whose next step has to do with this are worth another look. */
-static void notice(effect does)
+void notice(effect does)
 {
     for (unsigned rest = engine.settled; rest; rest &= rest - 1) {
         unsigned i = (unsigned)__builtin_ctz(rest);
@@ -231,8 +230,8 @@ static void preempt(thread *t, thread *next, effect does)
 {
     if (engine.left.preemptions) engine.left.preemptions--;
     t->next = does;
-    if (engine.mode == EXHAUST && !does.all && !somebody_spins())
-        engine.settled |= bit(t->slot);
+    bool cuts = engine.mode == EXHAUST && !engine.whole;
+    if (cuts && !does.all && !somebody_spins()) engine.settled |= bit(t->slot);
     run(next);
 }
 
