@@ -1030,7 +1030,7 @@ EXACTLY(in_turn_and_not, 3)
         .name = #title, .threads = n, .setup = setup, .thread = __VA_ARGS__ \
     }
 #define SEES(set)   .after = saw_bits, .end = set
-#define ALWAYS(...) .quick = {__VA_ARGS__}, .full = {__VA_ARGS__}
+#define ALWAYS(...) .exact = true, .quick = {__VA_ARGS__}, .full = {__VA_ARGS__}
 #define NONE        ALWAYS(MODEL_NONE, 1, MODEL_NONE)
 #define ONE         ALWAYS(1, 1, 1)
 #define TWO         ALWAYS(2, 1, 1)

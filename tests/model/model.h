@@ -71,8 +71,9 @@ typedef struct model_test {
                              end is no leak */
     bool spins_end;      /* a spin loop may also give up while the others
                              stand still; that costs a preemption */
-    bool twice;          /* first with the executions that repeat others, then
-                            without; the bounds are not widened */
+    bool exact;          /* it is about these bounds: they are not widened */
+    bool twice;          /* exact; first with the executions that repeat others,
+                            then without */
     const char *fails;   /* part of the message: it must fail like this */
 } model_test;
 
