@@ -19,6 +19,13 @@ foreach(dir LIBDIR INCLUDEDIR)
     set(HEIST_PC_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
   endif()
 endforeach()
+# The prefix is where the file is found, so that it may be chosen when installing.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(HEIST_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
+else()
+  string(REGEX REPLACE "[^/]+" ".." up "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  set(HEIST_PC_PREFIX "\${pcfiledir}/${up}")
+endif()
 configure_file(heist.pc.in heist.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heist.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -26,7 +26,7 @@ extern "C" {
  * thread outside enters by heist_run.  Work is split while others ask for it;
  * small inputs stay where they are.  Every function returns when all of its
  * work is done.  Arrays have n elements of `size` bytes each, of any alignment
- * that the element type allows; n may be 0, size not.  Functions of yours run at
+ * up to 64 that the element type allows; n may be 0, size not.  Functions of yours run at
  * the same time on several threads; those that get a context may fork.
  *
  * From (all of them): a parallel function, with its own context.
@@ -127,7 +127,8 @@ HEIST_API int heist_fold(heist_ctx c, size_t begin, size_t end, void *result,
                          heist_combine_fn *combine, void *arg, int flags);
 
 /* The same with a fold that may fail: the error of the failed piece of lowest
- * index, as heist_try_for; *result is then of no use. */
+ * index, as heist_try_for; *result is then of no use.  Pieces of a fixed tree are
+ * long, so that a failure ends it late. */
 HEIST_API int heist_try_fold(heist_ctx c, size_t begin, size_t end,
                              void *result, size_t size, heist_try_fold_fn *fold,
                              heist_combine_fn *combine, void *arg, int flags);
@@ -375,8 +376,8 @@ HEIST_API void heist_sort(heist_ctx c, void *base, size_t n, size_t size,
  * Sorts in place; equal elements stay in their order.  What is sorted already,
  * or strictly the other way round, takes one comparison per element.
  *
- * Memory:  n elements; of more than 64 bytes two words each and one element of
- *          128; none for known comparisons if there is none, and for up to 2048
+ * Memory:  n elements; of more than 64 bytes two words each, and one element of
+ *          128 and 64 KiB or one more; none for known comparisons if there is none, and for up to 2048
  *          bytes of elements.
  * Returns: 0 or -ENOMEM.
  */
@@ -393,8 +394,8 @@ HEIST_API void heist_sort_f64(heist_ctx c, double *base, size_t n);
 HEIST_API void heist_sort_pairs(heist_ctx c, heist_pair *base, size_t n);
 
 /* By a key that is made once per element; stable.  Memory: three words per
- * element, four if many keys begin alike, and one element of 128.  0 or
- * -ENOMEM. */
+ * element, four if many keys begin alike, one element of 128, and 64 KiB or one
+ * more.  0 or -ENOMEM. */
 HEIST_API int heist_sort_by_key(heist_ctx c, void *base, size_t n, size_t size,
                                 heist_key_fn *key, void *arg);
 
@@ -404,8 +405,9 @@ HEIST_API int heist_sort_by_key(heist_ctx c, void *base, size_t n, size_t size,
  * else, a key that holds the beginning of what is there saves most of the way:
  * for strings, their first 8 bytes as a number and the pointer.
  *
- * Memory:  n keys with their indices, twice (of more than 32 bytes once, and two
- *          words each), and one element of 128.
+ * Memory:  n keys with their indices, twice, each as long as the next power of
+ *          two (of more than 32 bytes once, and two words each); one element of
+ *          128, and 64 KiB or one more.
  * Returns: 0 or -ENOMEM.
  */
 HEIST_API int heist_sort_by_cached_key(heist_ctx c, void *base, size_t n,

@@ -24,8 +24,8 @@ enum {
     ORDERED_LEAST = 1000,     /* ns of a stretch in order, or ... */
     ORDERED_PART = 8,         /* ... so much of the time that has passed, ... */
     ORDERED_LONGEST = 100000, /* ... at most so long */
-    ORDERED_MOST = 64,        /* of the first one: nobody is to wait long */
-    ORDERED_SHARE = 4         /* no stretch is more of what is left */
+    ORDERED_GROWS = 16, /* times, while that is far away; the first is one */
+    ORDERED_SHARE = 4   /* no stretch is more of what is left */
 };
 
 static size_t not_zero(size_t n)
@@ -234,6 +234,17 @@ static uint64_t ordered_time(uint64_t since)
     return time < ORDERED_LONGEST ? time : ORDERED_LONGEST;
 }
 
+/* The next one's length, after one of n that took so long.  Nobody is to wait for
+ * a first stretch whose cost nobody knew, so that is one iteration. */
+static size_t stretch_for(uint64_t time, size_t longest, size_t n,
+                          uint64_t took)
+{
+    if (n == longest && took <= time / (2 * ORDERED_GROWS) &&
+        longest <= SIZE_MAX / ORDERED_GROWS)
+        return longest * ORDERED_GROWS;
+    return grain_for(time, longest, n, took);
+}
+
 static void take_part(heist_ctx c, queue *q, size_t longest);
 
 /* One more takes part. */
@@ -256,7 +267,7 @@ static void take_part(heist_ctx c, queue *q, size_t longest)
         run_stretch(left, q->loop, begin, end, not_zero(grain));
         uint64_t now = hi_ticks();
         time = ordered_time(now - start);
-        longest = grain_for(time, longest, end - begin, now - before);
+        longest = stretch_for(time, longest, end - begin, now - before);
         before = now;
     }
     heist_join(c); /* where nobody has taken part nothing is left to do */
@@ -267,6 +278,5 @@ void hi_loop_in_order(heist_ctx c, hi_loop *l, size_t begin, size_t end)
     if (begin >= end) return;
     queue q = {.loop = l, .end = end};
     heist_init(&q.next, begin);
-    size_t n = not_zero((end - begin) / HI_SAMPLE_SHARE);
-    take_part(c, &q, hi_smaller(n, ORDERED_MOST));
+    take_part(c, &q, 1);
 }

@@ -228,7 +228,7 @@ void hi_from_keys(heist_ctx c, void *base, size_t n, hi_order order);
 HEIST_INLINE void hi_insertion_sort(char *base, size_t n, size_t size,
                                     hi_less_fn *less, const hi_by *by)
 {
-    char held[HI_HELD] HEIST_ALIGNED(16);
+    char held[HI_HELD] HEIST_ALIGNED(HEIST_LINE);
     for (size_t i = 1; i < n; i++) {
         char *hole = base + i * size;
         if (!less(hole, hole - size, by)) continue;

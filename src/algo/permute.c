@@ -23,13 +23,14 @@
 #include <errno.h>
 
 enum {
-    PIECE = 1 << 13, /* words that one worker reads */
-    ALONE = 1 << 15, /* bytes of elements that need no help */
-    SHARE = 128,     /* one place of so many is a cut, ... */
-    CUTS_LEAST = 64, /* and so many more */
-    CUTS_PIECE = 64, /* that one worker takes */
-    LANES = 16,      /* paths that he follows at a time */
-    AHEAD_MOST = 256 /* bytes of an element that are asked for before */
+    PIECE = 1 << 13,      /* words that one worker reads */
+    ALONE = 1 << 15,      /* bytes of elements that need no help */
+    SHARE = 128,          /* one place of so many is a cut, ... */
+    CUTS_LEAST = 64,      /* and so many more, ... */
+    CUTS_BYTES = 1 << 16, /* ... or of large elements so many bytes */
+    CUTS_PIECE = 64,      /* that one worker takes */
+    LANES = 16,           /* paths that he follows at a time */
+    AHEAD_MOST = 256      /* bytes of an element that are asked for before */
 };
 
 /* --- one by one ---------------------------------------------------------------- */
@@ -198,7 +199,8 @@ int hi_permute(heist_ctx c, void *base, size_t n, size_t size, uint64_t *from)
         return 0;
     }
     permutation p = {.base = base, .n = n, .size = size, .from = from};
-    size_t cuts = hi_smaller(n, n / SHARE + CUTS_LEAST);
+    size_t more = hi_smaller(CUTS_LEAST, CUTS_BYTES / size + 1);
+    size_t cuts = hi_smaller(n, n / SHARE + more);
     p.cuts = cuts;
     p.aside = hi_scratch_get(c, cuts, size);
     p.start = hi_scratch_get(c, cuts, sizeof *p.start);

@@ -8,7 +8,8 @@
  * Moves n elements to their places: to place i comes the one at from[i].  In the
  * end from[i] is i.
  *
- * Memory: n / 128 elements and as many words, and a few.
+ * Memory: n / 128 elements and as many words, and 64 KiB or one
+ * element more.
  * Returns: 0 or -ENOMEM, and nothing was moved.
  */
 int hi_permute(heist_ctx c, void *base, size_t n, size_t size, uint64_t *from);

@@ -91,7 +91,7 @@ HEIST_INLINE bool QUICK(is_small)(const char *a, const char *pivot, side how,
 HEIST_INLINE char *QUICK(sift)(char *small, char *begin, char *end,
                                const char *pivot, side how, const hi_by *by)
 {
-    char held[HI_HELD] HEIST_ALIGNED(16);
+    char held[HI_HELD] HEIST_ALIGNED(HEIST_LINE);
     char *hole = begin;
     hi_move(held, begin, SIZE);
     for (char *next = begin + SIZE; next < end; next += SIZE) {
@@ -117,7 +117,7 @@ HEIST_INLINE char *QUICK(sift_block)(char *small, char *begin, size_t n,
                                      const hi_by *by)
 {
     unsigned char which[BLOCK];
-    char held[HI_HELD] HEIST_ALIGNED(16);
+    char held[HI_HELD] HEIST_ALIGNED(HEIST_LINE);
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         which[count] = (unsigned char)i;

@@ -53,6 +53,7 @@ struct folding {
     size_t size;
     const char *identity;        /* what a part is begun with, or NULL: ... */
     const char *elements;        /* ... its first element */
+    bool may_fail;               /* then one iteration is timed first */
     size_t block, most;          /* fixed tree: its longest piece, its grain */
     HEIST_ATOMIC(size_t) failed; /* the lowest index of a failed piece */
 };
@@ -211,7 +212,7 @@ static outcome halves(heist_ctx c, folding *f, size_t begin, size_t end,
 static int timed(heist_ctx c, folding *f, size_t begin, size_t end, void *sum)
 {
     size_t most = hi_longest_sample(end - begin), sampled;
-    size_t n = hi_first_sample(most);
+    size_t n = f->may_fail ? 1 : hi_first_sample(most);
     uint64_t took;
     int error;
     if (is_needless(f, begin)) return 0;
@@ -413,6 +414,7 @@ int heist_try_fold(heist_ctx c, size_t begin, size_t end, void *result,
                    heist_combine_fn *combine, void *arg, int flags)
 {
     folding f = {.piece = fallible_piece,
+                 .may_fail = true,
                  .fold.fallible = fold,
                  .combine = combine,
                  .arg = arg,

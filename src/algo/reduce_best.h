@@ -35,7 +35,8 @@ static part BEST(block_)(const void *base, size_t begin, size_t end)
 {
     const TYPE *x = base;
     part p = {.at = begin};
-    p.value.WORD = BEST(best_)(x + begin, end - begin);
+    if (begin > 0) x += begin; /* there may be no array */
+    p.value.WORD = BEST(best_)(x, end - begin);
     return p;
 }
 

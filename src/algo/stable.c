@@ -223,7 +223,7 @@ int heist_sort_stable(heist_ctx c, void *base, size_t n, size_t size,
         heist_sort(c, base, n, size, compare, arg);
         return 0;
     }
-    if (size > HI_MOVED_MOST)
+    if (size > HI_MOVED_MOST && n > ON_STACK / size)
         return hi_sort_by_address(c, base, n, size, base,
                                   &(hi_by){compare, arg, size});
     return sort_short(c, base, n, size, compare, arg);

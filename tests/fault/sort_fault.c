@@ -202,6 +202,35 @@ TEST(a_sort_asks_the_allocator_of_its_runtime)
     on_one_worker(FAULT_HOOK, &fault_allocator);
 }
 
+/* Few enough for the stack, whatever their size. */
+static void sort_few(heist_ctx c, void *arg)
+{
+    static const size_t sizes[] = {16, 64, 72, 300, 1024};
+    (void)arg;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t size = sizes[i], n = 2048 / size;
+        char bytes[2048] HEIST_ALIGNED(64);
+        for (uint64_t key = 0; key < n; key++) {
+            uint64_t upper_half = (n - key) << 32;
+            memcpy(bytes + key * size, &upper_half, sizeof upper_half);
+        }
+        fault_arm(FAULT_MEMORY, 0, FAULT_EVER_ON);
+        int rc = heist_sort_stable(c, bytes, n, size, by_upper, NULL);
+        CHECK_EQ(fault_disarm(), 0);
+        CHECK_EQ(rc, 0);
+        for (size_t k = 1; k < n; k++)
+            CHECK(by_upper(bytes + (k - 1) * size, bytes + k * size, NULL) < 0);
+    }
+}
+
+TEST(a_few_elements_need_no_memory)
+{
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(heist_run(rt, sort_few, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
 /* What no machine has. */
 static void impossible(heist_ctx c, void *arg)
 {

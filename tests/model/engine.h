@@ -75,7 +75,7 @@ typedef struct plain {
 } plain;
 
 enum {
-    PLAINS = 6
+    PLAINS = 24
 };
 
 /* Eight aligned bytes. */

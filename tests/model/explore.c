@@ -407,8 +407,12 @@ static void run_again(void)
     engine.decided = engine.depth;
     for (unsigned i = 0; i < engine.depth; i++)
         engine.choices[i].options = 0; /* any number */
-    /* At random, preemptions are not counted. */
-    if (was == RANDOM) engine.bounds.preemptions = UINT32_MAX;
+    /* At random, preemptions are not counted and nothing is cut short. */
+    bool cuts = !engine.whole;
+    if (was == RANDOM) {
+        engine.bounds.preemptions = UINT32_MAX;
+        engine.whole = true;
+    }
     engine.mode = EXHAUST;
     engine.tracing = true;
     trace_begin();
@@ -417,6 +421,7 @@ static void run_again(void)
     engine.executions--;
     engine.mode = was;
     engine.bounds = bounds;
+    engine.whole = !cuts;
 }
 
 /* --- a test ----------------------------------------------------------------------- */
@@ -463,8 +468,12 @@ static void report(const char *verdict, double seconds)
            (unsigned long long)engine.repeated,
            (unsigned long long)engine.total_steps, seconds, rate, verdict);
     fflush(stdout);
-    FILE *out = options.json ? fopen(options.json, "a") : NULL;
-    if (!out) return;
+    if (!options.json) return;
+    FILE *out = fopen(options.json, "a");
+    if (!out) {
+        perror(options.json);
+        exit(2);
+    }
     fprintf(
         out,
         "{\"program\":\"%s\",\"test\":\"%s\",\"level\":\"%s\",\"mode\":\"%s\",\"threads\":%u,"
@@ -556,6 +565,14 @@ static _Noreturn void usage(void)
     exit(2);
 }
 
+static uint64_t number_of(const char *text)
+{
+    char *end;
+    uint64_t n = strtoull(text, &end, 10);
+    if (end == text || *end) usage();
+    return n;
+}
+
 static const char *value_of(int argc, char **argv, int *i)
 {
     if (*i + 1 >= argc) usage();
@@ -586,9 +603,9 @@ static void parse(int argc, char **argv)
         else if (!strcmp(a, "--json"))
             options.json = value_of(argc, argv, &i);
         else if (!strcmp(a, "--random"))
-            options.random = strtoull(value_of(argc, argv, &i), NULL, 10);
+            options.random = number_of(value_of(argc, argv, &i));
         else if (!strcmp(a, "--seed"))
-            options.seed = strtoull(value_of(argc, argv, &i), NULL, 10);
+            options.seed = number_of(value_of(argc, argv, &i));
         else
             usage();
     }

@@ -113,6 +113,7 @@ static void *allocate(size_t bytes, size_t align, const void *pc)
         if (engine.tracing) trace(NULL, "allocation of %zu bytes fails", bytes);
         return NULL;
     }
+    moment(); /* who comes first has the lower address */
     if (align < 16) align = 16;
     uintptr_t p = (heap.next + GAP + align - 1) & ~(align - 1);
     if (bytes > HEAP_BYTES || p + bytes > HEAP + HEAP_BYTES - 2 * GAP)
@@ -231,6 +232,7 @@ void *pages_reserve(size_t bytes)
 {
     bytes = (bytes + PAGE - 1) & ~(PAGE - 1);
     if (bytes > PAGES + PAGES_BYTES - heap.pages_next) return NULL;
+    moment();
     void *p = (void *)heap.pages_next;
     heap.pages_next += bytes;
     return p;

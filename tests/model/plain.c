@@ -104,8 +104,9 @@ static void granule_access(granule *g, unsigned mask, bool write, bool init,
             race_plain(g, p, write, init, site);
         if (!(p->mask & ~mask) && before && (write || !p->write)) continue;
         if (kept != i) g->plain[kept] = *p;
-        if (kept < PLAINS - 1) kept++;
+        kept++;
     }
+    if (UNLIKELY(kept == PLAINS)) fail("too many accesses to eight bytes");
     if (g->locations) check_locations(g, mask, write, init, site);
     g->plain[kept] =
         (plain){site, clock, (uint8_t)t->slot, (uint8_t)mask, write, init};

@@ -766,3 +766,27 @@ TEST(a_long_fold_begins_with_few_iterations)
     CHECK_EQ(heist_run(NULL, first_piece, &first), 0);
     CHECK(first > 0 && first <= 16);
 }
+
+static int fail_at_once(heist_ctx c, size_t begin, size_t end, void *sum,
+                        void *arg)
+{
+    (void)c;
+    (void)sum;
+    if (begin == 0) *(size_t *)arg = end;
+    return -EIO;
+}
+
+static void first_fallible_piece(heist_ctx c, void *arg)
+{
+    char nothing = 0;
+    CHECK_EQ(heist_try_fold(c, 0, 2048, &nothing, 1, fail_at_once,
+                            combine_nothing, arg, 0),
+             -EIO);
+}
+
+TEST(a_fold_that_may_fail_begins_with_one_iteration)
+{
+    size_t end = 0;
+    CHECK_EQ(heist_run(NULL, first_fallible_piece, &end), 0);
+    CHECK_EQ(end, 1);
+}

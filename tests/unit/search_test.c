@@ -257,3 +257,24 @@ TEST(one_worker_tests_no_more_elements_than_a_serial_search)
     CHECK_EQ(heist_run(rt, effort, NULL), 0);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
+
+/* Finds the first index there is; what it is asked for at first is noted. */
+static size_t find_at_once(heist_ctx c, size_t begin, size_t end, void *arg)
+{
+    (void)c;
+    if (begin == 0) *(size_t *)arg = end;
+    return begin;
+}
+
+static void first_stretch(heist_ctx c, void *arg)
+{
+    CHECK_EQ(heist_find_first_in(c, 0, 300000, find_at_once, arg), 0);
+}
+
+/* If iterations are dear, who has found it waits for the others' stretches. */
+TEST(a_search_begins_with_one_iteration)
+{
+    size_t end = 0;
+    CHECK_EQ(heist_run(NULL, first_stretch, &end), 0);
+    CHECK_EQ(end, 1);
+}

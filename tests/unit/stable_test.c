@@ -496,3 +496,47 @@ TEST(an_adversary_gains_nothing)
     CHECK_EQ(heist_run(rt, killed, NULL), 0);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
+
+/* --- alignment ------------------------------------------------------------------- */
+
+typedef struct aligned_element {
+    uint32_t key;
+    char rest[60];
+} HEIST_ALIGNED(64) aligned_element;
+
+static int by_aligned_key(const void *a, const void *b, void *arg)
+{
+    const aligned_element *x = a, *y = b;
+    (void)arg;
+    CHECK((uintptr_t)a % 64 == 0 && (uintptr_t)b % 64 == 0);
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+static void sort_aligned(heist_ctx c, void *arg)
+{
+    enum {
+        N = 10000
+    };
+
+    aligned_element *a = aligned_alloc(64, N * sizeof *a);
+    uint64_t seed = 5;
+    (void)arg;
+    CHECK(a);
+    for (unsigned stable = 0; stable < 2; stable++) {
+        for (size_t i = 0; i < N; i++)
+            a[i].key = (uint32_t)test_random(&seed);
+        if (stable)
+            CHECK_EQ(heist_sort_stable(c, a, N, sizeof *a, by_aligned_key, 0),
+                     0);
+        else
+            heist_sort(c, a, N, sizeof *a, by_aligned_key, NULL);
+        for (size_t i = 1; i < N; i++)
+            CHECK(a[i - 1].key <= a[i].key);
+    }
+    free(a);
+}
+
+TEST(a_comparison_gets_elements_that_are_aligned)
+{
+    CHECK_EQ(heist_run(NULL, sort_aligned, NULL), 0);
+}
