@@ -714,6 +714,22 @@ static void statics_after(void)
     runs++;
 }
 
+/* More than one access to each of eight bytes side by side. */
+static struct {
+    char byte[8];
+} eight HEIST_ALIGNED(8);
+
+static void race_in_eight(unsigned id)
+{
+    if (id == 0) {
+        for (int i = 0; i < 8; i++)
+            eight.byte[i] = (char)i;
+        heist_store_relaxed(&x, 1);
+    } else if (heist_load_relaxed(&x)) {
+        r[0] = eight.byte[6];
+    }
+}
+
 /* --- progress -------------------------------------------------------------------------------- */
 
 static void spin(unsigned id)
@@ -1111,6 +1127,8 @@ static const model_test tests[] = {
      .setup = make_heap,
      .thread = free_twice,
      .fails = "double free"},
+    T(a_race_among_eight_bytes_is_found, 2, race_in_eight,
+      .fails = "data race"),
     {.name = "a_leak_is_found",
      .threads = 1,
      .setup = make_heap,
