@@ -7,6 +7,7 @@
 #include "model.h"
 #include "platform/platform.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -27,12 +28,15 @@ typedef enum action {
     STORE_SEQ_CST,
     ADD,
     CAS,
+    CAS_WEAK,
     FENCE_SEQ_CST,
     FENCE_ACQUIRE,
     FENCE_RELEASE,
     BARRIER,
+    ALLOCATE,
     CLOCK, /* from here on time counts */
     RELAX,
+    SPIN,
     SLEEP,
     WAKE,
     ACTIONS
@@ -103,6 +107,21 @@ static int64_t swap_if(cell *c, int value)
     return done ? -1 : expected;
 }
 
+static int64_t swap_if_weak(cell *c, int value)
+{
+    int expected = value & 1;
+    bool done = heist_cas_weak_acq_rel(c, &expected, value + 2);
+    return done ? -1 : expected;
+}
+
+static int64_t spin(cell *c)
+{
+    int64_t turns = 0;
+    for (; turns < 2 && !heist_load_acquire(c); turns++)
+        hi_cpu_relax();
+    return turns;
+}
+
 static int64_t run_op(op o)
 {
     cell *c = &cells[o.cell];
@@ -115,12 +134,15 @@ static int64_t run_op(op o)
     case STORE_SEQ_CST: heist_store_seq_cst(c, o.value); break;
     case ADD: return heist_add_acq_rel(c, 1);
     case CAS: return swap_if(c, o.value);
+    case CAS_WEAK: return swap_if_weak(c, o.value);
     case FENCE_SEQ_CST: heist_fence_seq_cst(); break;
     case FENCE_ACQUIRE: heist_fence_acquire(); break;
     case FENCE_RELEASE: heist_fence_release(); break;
     case BARRIER: hi_barrier_all(); break;
+    case ALLOCATE: return (int64_t)(uintptr_t)malloc(8);
     case CLOCK: return hi_clock();
     case RELAX: hi_cpu_relax(); break;
+    case SPIN: return spin(c);
     case SLEEP: return hi_futex_wait(&word, 0, hi_clock() + 5000);
     case WAKE:
         heist_store_release(&word, 1);
@@ -139,13 +161,13 @@ static void run_program(unsigned id)
 
 /* --- how it ends ------------------------------------------------------------- */
 
-/* Of looks at the clock only the order counts. */
-static int64_t rank(int64_t time)
+/* Of looks at the clock and of addresses only the order counts. */
+static int64_t rank(action what, int64_t of)
 {
     int64_t before = 0;
     for (unsigned t = 0; t < THREADS; t++)
         for (unsigned i = 0; i < now.ops[t]; i++)
-            before += now.op[t][i].what == CLOCK && result[t][i] < time;
+            before += now.op[t][i].what == what && result[t][i] < of;
     return before;
 }
 
@@ -156,8 +178,9 @@ static uint64_t hash_of_end(void)
         hash = mix(hash, ((const unsigned char *)&now)[i]);
     for (unsigned t = 0; t < THREADS; t++)
         for (unsigned i = 0; i < now.ops[t]; i++) {
+            action what = now.op[t][i].what;
             int64_t r = result[t][i];
-            r = now.op[t][i].what == CLOCK ? rank(r) : r;
+            if (what == CLOCK || what == ALLOCATE) r = rank(what, r);
             hash = mix(hash, (uint64_t)r);
         }
     for (unsigned i = 0; i < CELLS; i++) /* relaxed: alone */
@@ -175,9 +198,18 @@ static void note(uint64_t *set, unsigned *count, uint64_t hash)
     ++*count;
 }
 
+static void free_all(void)
+{
+    for (unsigned t = 0; t < THREADS; t++)
+        for (unsigned i = 0; i < now.ops[t]; i++)
+            if (now.op[t][i].what == ALLOCATE)
+                free((void *)(uintptr_t)result[t][i]);
+}
+
 static void note_end(void)
 {
     uint64_t hash = hash_of_end();
+    free_all();
     if (model_whole())
         note(ends.whole, &ends.whole_count, hash);
     else
