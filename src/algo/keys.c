@@ -42,23 +42,17 @@ static uint64_t number_of(const making *m, const char *element, size_t index)
     return hi_key_32(hi_get_u32(&bits), m->order);
 }
 
-/* Those of some elements; returns how they differ from the first of all. */
-static uint64_t make_some(const making *m, size_t begin, size_t end)
+/* All but the first, and how they differ from it. */
+static void make_numbers(heist_ctx c, hi_loop *l, size_t begin, size_t end)
 {
+    making *m = (making *)l;
     uint64_t *number = (uint64_t *)(void *)m->out;
     uint64_t first = number[0], different = 0;
+    (void)c;
     for (size_t i = begin; i < end; i++) {
         number[i] = number_of(m, m->base + i * m->size, i);
         different |= number[i] ^ first;
     }
-    return different;
-}
-
-static void make_numbers(heist_ctx c, hi_loop *l, size_t begin, size_t end)
-{
-    making *m = (making *)l;
-    (void)c;
-    uint64_t different = make_some(m, begin, end);
     /* relaxed: counter (joins order the last look at it) */
     if (different & ~heist_load_relaxed(&m->different))
         heist_or_relaxed(&m->different, different); /* relaxed: counter */
@@ -73,7 +67,7 @@ static int sort_by_numbers(heist_ctx c, void *base, size_t n, making *m)
     m->out = (char *)number;
     m->loop.piece = make_numbers;
     heist_init(&m->different, UINT64_C(0));
-    make_some(m, 0, 1);
+    number[0] = number_of(m, m->base, 0);
     hi_loop_run(c, &m->loop, 1, n);
     /* relaxed: counter (joined) */
     uint64_t different = heist_load_relaxed(&m->different);

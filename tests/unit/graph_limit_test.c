@@ -168,8 +168,8 @@ TEST(a_limit_is_held_until_the_subflow_or_module_is_done)
                              : heist_graph_add_module(g, NULL, m, NULL);
         CHECK_EQ(heist_graph_limit(g, n, &limit), 0);
     }
-    CHECK_EQ(heist_graph_run_n(g, 5, NULL, HEIST_FOREVER), 0);
-    CHECK_EQ(value(&k.total), 500);
+    CHECK_EQ(heist_graph_run_n(g, 20, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(value(&k.total), 2000);
     CHECK_EQ(value(&k.most), 1);
     heist_graph_destroy(g);
     heist_graph_destroy(m);
