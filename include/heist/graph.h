@@ -36,7 +36,8 @@ extern "C" {
  *
  * fork().  In the child the graphs are there and can be run; the flows that were
  * under way are the parent's: they are neither waited for nor closed, and limits
- * that they hold stay held.
+ * that they hold stay held.  A graph that is just made ready by its first run or
+ * by heist_graph_check is ready in the child: fork() waits for that.
  *
  * Conditions.  The edges out of a condition are *weak*: its function chooses
  * which one is followed, and nobody waits for them.  Edges may lead back: that is

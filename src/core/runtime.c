@@ -46,7 +46,6 @@ enum {
 static struct {
     hi_lock lock;
     HEIST_ATOMIC(uint32_t) generation; /* counts fork() */
-    HEIST_ATOMIC(uint32_t) prepared;
     hi_worker *free_guests;
 } home;
 
@@ -91,6 +90,12 @@ static void child(void)
     heist_add_relaxed(&home.generation, 1); /* relaxed: init */
     hi_strand_after_fork();
     hi_self_set(NULL);
+}
+
+int hi_generation_watch(void)
+{
+    static hi_at_fork forks = {.child = child};
+    return hi_watch_forks(&forks);
 }
 
 /* --- workers ------------------------------------------------------------------- */
@@ -226,24 +231,11 @@ static void log_start(heist_runtime *rt)
                    "wait for their owner");
 }
 
-static int prepare_once(void)
-{
-    /* relaxed: under-lock */
-    if (heist_load_relaxed(&home.prepared)) return 0;
-    int rc = hi_at_fork_child(child);
-    if (rc == 0)
-        heist_store_relaxed(&home.prepared, 1); /* relaxed: under-lock */
-    return rc;
-}
-
 int heist_start(heist_runtime **out, const heist_config *config)
 {
     heist_config c = config ? *config : (heist_config){0};
     int rc = config_complete(&c);
-    if (rc < 0) return rc;
-    hi_lock_take(&home.lock);
-    rc = prepare_once();
-    hi_lock_give(&home.lock);
+    if (rc == 0) rc = hi_generation_watch();
     if (rc < 0) return rc;
     heist_runtime *rt = hi_alloc(&c.allocator, sizeof *rt, HEIST_LINE);
     if (!rt) return -ENOMEM;

@@ -61,6 +61,10 @@ heist_runtime *hi_runtime_get(heist_runtime *rt);
 /* Counts fork(): a process that came of one has another number. */
 uint32_t hi_generation(void);
 
+/* Before a lock is taken or anything is kept that the child of a fork() has to
+ * put right: from now on forks are counted.  -ENOMEM. */
+int hi_generation_watch(void);
+
 /* The one that runs, or NULL. */
 typedef HEIST_ATOMIC(heist_runtime *) hi_runtime_cell;
 extern hi_runtime_cell hi_standard;

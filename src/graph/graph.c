@@ -50,8 +50,38 @@ static bool reserve(heist_graph *g, void *items, uint32_t *capacity,
     return true;
 }
 
+/* --- making and destroying ------------------------------------------------ */
+
+/* One seal at a time in the process, so that graphs that are modules of each
+ * other are found and not waited for. */
+static hi_lock sealing;
+
+/* A fork() waits until no graph is half sealed.  (This may be asked for twice.) */
+static __thread bool forking;
+
+static void before_fork(void)
+{
+    if (!forking) hi_lock_take(&sealing);
+    forking = true;
+}
+
+static void after_fork(void)
+{
+    if (forking) hi_lock_give(&sealing);
+    forking = false;
+}
+
+static int watch_forks(void)
+{
+    static hi_at_fork forks = {before_fork, after_fork, after_fork, {0}};
+    int rc = hi_generation_watch();
+    return rc < 0 ? rc : hi_watch_forks(&forks);
+}
+
 int heist_graph_create(heist_graph **out, const heist_allocator *allocator)
 {
+    int rc = watch_forks();
+    if (rc < 0) return rc;
     heist_graph *g = hi_alloc(allocator, sizeof *g, HEIST_LINE);
     if (!g) return -ENOMEM;
     if (allocator) g->allocator = *allocator;
@@ -509,15 +539,6 @@ static int list_sources(heist_graph *g)
     return 0;
 }
 
-/* One seal at a time in the process, so that graphs that are modules of each
- * other are found and not waited for. */
-static hi_lock sealing;
-
-static void after_fork(void)
-{
-    sealing = (hi_lock){0}; /* its holder is not in this process */
-}
-
 void hi_graph_after_fork(heist_graph *g)
 {
     uint32_t now = hi_generation();
@@ -635,10 +656,6 @@ static int walk_modules(heist_graph *g, char *why, size_t bytes)
 
 static int seal(heist_graph *g, char *why, size_t bytes)
 {
-    static HEIST_ATOMIC(uint32_t) told;
-    /* relaxed: hint (twice does no harm) */
-    if (!heist_load_relaxed(&told) && hi_at_fork_child(after_fork) == 0)
-        heist_store_relaxed(&told, 1); /* relaxed: hint */
     hi_lock_take(&sealing);
     int rc = walk_modules(g, why, bytes);
     hi_lock_give(&sealing);

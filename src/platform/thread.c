@@ -173,7 +173,10 @@ void hi_thread_at_exit(void (*fn)(void *arg), void *arg)
     pthread_setspecific(exit_key, &at_exit);
 }
 
-int hi_at_fork_child(void (*child)(void))
+int hi_watch_forks(hi_at_fork *what)
 {
-    return pthread_atfork(NULL, NULL, child) ? -ENOMEM : 0;
+    if (heist_load_relaxed(&what->told)) return 0; /* relaxed: hint */
+    if (pthread_atfork(what->before, what->after, what->child)) return -ENOMEM;
+    heist_store_relaxed(&what->told, 1); /* relaxed: hint */
+    return 0;
 }

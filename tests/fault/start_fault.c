@@ -14,13 +14,13 @@
  * And here: the call that is made once in a process.  Not pthread_atfork itself:
  * a sanitizer makes use of that before it is ready for anything else.
  */
-int __real_hi_at_fork_child(void (*child)(void));
+int __real_hi_watch_forks(hi_at_fork *what);
 
 static bool no_atfork;
 
-int __wrap_hi_at_fork_child(void (*child)(void))
+int __wrap_hi_watch_forks(hi_at_fork *what)
 {
-    return no_atfork ? -ENOMEM : __real_hi_at_fork_child(child);
+    return no_atfork ? -ENOMEM : __real_hi_watch_forks(what);
 }
 
 static HEIST_ATOMIC(int) started, stopped;

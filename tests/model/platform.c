@@ -208,9 +208,9 @@ void hi_thread_at_exit(void (*fn)(void *arg), void *arg)
     engine.current->at_exit_arg = arg;
 }
 
-int hi_at_fork_child(void (*child)(void))
+int hi_watch_forks(hi_at_fork *what)
 {
-    (void)child;
+    (void)what;
     return 0;
 }
 
