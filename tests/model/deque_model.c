@@ -156,7 +156,11 @@ static bool spec_step(void *state, unsigned op, uint64_t arg, uint64_t result)
     }
 }
 
-static const model_spec deque_spec = {sizeof(spec_state), spec_init, spec_step};
+static const char *const ops[] = {"push",  "pop",        "pop_if",
+                                  "steal", "steal_only", "steal_except"};
+
+static const model_spec deque_spec = {ops, sizeof(spec_state), spec_init,
+                                      spec_step};
 
 /* --- calls, noted ----------------------------------------------------------- */
 

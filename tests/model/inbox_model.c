@@ -80,7 +80,10 @@ static bool spec_step(void *state, unsigned op, uint64_t arg, uint64_t result)
     return same;
 }
 
-static const model_spec inbox_spec = {sizeof(spec_state), spec_init, spec_step};
+static const char *const ops[] = {"post", "take"};
+
+static const model_spec inbox_spec = {ops, sizeof(spec_state), spec_init,
+                                      spec_step};
 
 /* --- calls, noted ----------------------------------------------------------------- */
 

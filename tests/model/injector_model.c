@@ -166,7 +166,11 @@ static bool spec_step(void *state, unsigned op, uint64_t arg, uint64_t result)
     }
 }
 
-static const model_spec queue_spec = {sizeof(spec_state), spec_init, spec_step};
+static const char *const ops[] = {"claim", "publish",    "take",
+                                  "free",  "push alone", "take alone"};
+
+static const model_spec queue_spec = {ops, sizeof(spec_state), spec_init,
+                                      spec_step};
 
 /* --- calls, noted --------------------------------------------------------------- */
 

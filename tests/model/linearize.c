@@ -10,6 +10,7 @@
  */
 #include "engine.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum {
@@ -21,6 +22,7 @@ enum {
 typedef struct noted_call {
     uint64_t arg;
     uint64_t result;
+    const char *thread;
     unsigned op;
     unsigned begin; /* ticks of one clock, from 1 on */
     unsigned end;
@@ -54,7 +56,8 @@ unsigned model_call(unsigned op, uint64_t arg)
     model_check(call_count < MODEL_CALLS);
     moment();
     noted_call *c = &calls[call_count];
-    *c = (noted_call){arg, 0, op, ++ticks, PENDING};
+    *c = (noted_call){arg, 0, engine.current->name, op, ++ticks, PENDING};
+    if (engine.tracing) trace(NULL, "call %u begins", call_count + 1);
     return call_count++;
 }
 
@@ -64,6 +67,7 @@ void model_return(unsigned call, uint64_t result)
     moment();
     calls[call].result = result;
     calls[call].end = ++ticks;
+    if (engine.tracing) trace(NULL, "call %u ends", call + 1);
 }
 
 /* The first end among the calls that are not placed: none that began later
@@ -123,6 +127,17 @@ static bool search(const model_spec *spec, unsigned placed, const void *state)
     return false;
 }
 
+static void say_calls(const model_spec *spec)
+{
+    trace(NULL, "no order of these calls is one of the specification:");
+    for (unsigned i = 0; i < call_count; i++) {
+        const noted_call *c = &calls[i];
+        trace(NULL, "call %u, %u to %u, %s: %s(%#" PRIx64 ") gives %#" PRIx64,
+              i + 1, c->begin, c->end, c->thread, spec->ops[c->op], c->arg,
+              c->result);
+    }
+}
+
 bool model_linearizable(const model_spec *spec)
 {
     model_check(spec->bytes <= STATE_BYTES);
@@ -132,5 +147,7 @@ bool model_linearizable(const model_spec *spec)
     memory.search++;
     memory.noted = 0;
     spec->init(state);
-    return search(spec, 0, state);
+    bool found = search(spec, 0, state);
+    if (!found && engine.tracing) say_calls(spec);
+    return found;
 }

@@ -1029,7 +1029,9 @@ static bool not_in_turn(void *state, unsigned op, uint64_t arg, uint64_t result)
     return *count == op ? ++*count < 3 : (*count = 4, true);
 }
 
-static const model_spec out_of_turn = {sizeof(unsigned), no_call_yet,
+static const char *const turns[] = {"first", "second", "third"};
+
+static const model_spec out_of_turn = {turns, sizeof(unsigned), no_call_yet,
                                        not_in_turn};
 
 static void saw_turn(void)

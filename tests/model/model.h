@@ -137,7 +137,8 @@ enum {
 };
 
 typedef struct model_spec {
-    size_t bytes; /* of the specification's state, at most 256 */
+    const char *const *ops; /* their names */
+    size_t bytes;           /* of the specification's state, at most 256 */
     void (*init)(void *state);
     /* Does op(arg) in `state` and says whether `result` is what it gives. */
     bool (*step)(void *state, unsigned op, uint64_t arg, uint64_t result);
