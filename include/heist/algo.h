@@ -334,20 +334,26 @@ HEIST_API int heist_scan(heist_ctx c, void *out, const void *in, size_t n,
                          size_t size, heist_combine_fn *combine, void *total,
                          void *arg, heist_scan_kind kind);
 
-/* Prefix sums of numbers.  Integers wrap; floats of up to 16384 elements are
- * rounded as by a serial loop, of more of them as the work was split.  Memory as
- * heist_scan.  Return 0. */
+/* Prefix sums of numbers, of their own type.  Integers wrap; floats of up to
+ * 16384 elements are rounded as by a serial loop, of more of them as the work was
+ * split.  Memory as heist_scan.  Return 0. */
+HEIST_API int heist_scan_i32(heist_ctx c, int32_t *out, const int32_t *in,
+                             size_t n, heist_scan_kind kind);
 HEIST_API int heist_scan_u32(heist_ctx c, uint32_t *out, const uint32_t *in,
+                             size_t n, heist_scan_kind kind);
+HEIST_API int heist_scan_i64(heist_ctx c, int64_t *out, const int64_t *in,
                              size_t n, heist_scan_kind kind);
 HEIST_API int heist_scan_u64(heist_ctx c, uint64_t *out, const uint64_t *in,
                              size_t n, heist_scan_kind kind);
+HEIST_API int heist_scan_f32(heist_ctx c, float *out, const float *in, size_t n,
+                             heist_scan_kind kind);
 HEIST_API int heist_scan_f64(heist_ctx c, double *out, const double *in,
                              size_t n, heist_scan_kind kind);
 
 /* --- sorts ---------------------------------------------------------------- */
 
-/* Comparisons of plain numbers.  heist_sort knows them: it sorts such arrays
- * without a call per comparison.  Floats: -0 before 0, NaNs at the end. */
+/* Comparisons of plain numbers.  What takes a comparison of elements knows them,
+ * and makes no call per comparison then.  Floats: -0 before 0, NaNs at the end. */
 HEIST_API int heist_by_i32(const void *a, const void *b, void *arg);
 HEIST_API int heist_by_u32(const void *a, const void *b, void *arg);
 HEIST_API int heist_by_i64(const void *a, const void *b, void *arg);
@@ -394,8 +400,7 @@ HEIST_API void heist_sort_f64(heist_ctx c, double *base, size_t n);
 HEIST_API void heist_sort_pairs(heist_ctx c, heist_pair *base, size_t n);
 
 /* By a key that is made once per element; stable.  Memory: three words per
- * element, four if many keys begin alike, one element of 128, and 64 KiB or one
- * more.  0 or -ENOMEM. */
+ * element, one element of 128, and 64 KiB or one more.  0 or -ENOMEM. */
 HEIST_API int heist_sort_by_key(heist_ctx c, void *base, size_t n, size_t size,
                                 heist_key_fn *key, void *arg);
 

@@ -72,8 +72,8 @@ static int sort_by_numbers(heist_ctx c, void *base, size_t n, making *m)
     /* relaxed: counter (joined) */
     uint64_t different = heist_load_relaxed(&m->different);
     if (!heist_is_sorted(c, number, n, sizeof *number, heist_by_u64, NULL)) {
-        rc = hi_rank(c, number, n, different, number + n);
-        if (!rc) rc = hi_permute(c, base, n, m->size, number + n);
+        hi_rank(c, number, n, different, number + n);
+        rc = hi_permute(c, base, n, m->size, number + n);
     }
     hi_scratch_put(c, number, n, 2 * sizeof *number);
     return rc;

@@ -213,10 +213,28 @@ static void merge_pointers_far(const hi_by *by, char *out, const char *a,
     merge(by, sizeof(void *), less_pointed, true, out, a, a_n, b, b_n);
 }
 
-hi_kind hi_kind_of(size_t size, heist_compare_fn *compare, void *arg)
+/* Numbers and pairs, without a call per comparison.  Which they are is asked
+ * once per piece. */
+static void merge_known(const hi_by *by, char *out, const char *a, size_t a_n,
+                        const char *b, size_t b_n)
 {
-    hi_by by = {compare, arg, size};
-    switch (size) {
+#define MERGE(size, less) merge(by, size, less, false, out, a, a_n, b, b_n)
+    switch (hi_order_of(by->compare, by->size)) {
+    case HI_BY_U32: MERGE(4, hi_less_u32); break;
+    case HI_BY_I32: MERGE(4, hi_less_i32); break;
+    case HI_BY_F32: MERGE(4, hi_less_f32); break;
+    case HI_BY_U64: MERGE(8, hi_less_u64); break;
+    case HI_BY_I64: MERGE(8, hi_less_i64); break;
+    case HI_BY_F64: MERGE(8, hi_less_f64); break;
+    case HI_BY_PAIR: MERGE(16, hi_less_pair); break;
+    case HI_BY_CALL: MERGE(by->size, hi_less_call); break;
+    }
+#undef MERGE
+}
+
+static hi_kind kind_by_size(hi_by by)
+{
+    switch (by.size) {
     case 4: return kind_4(by);
     case 8: return kind_8(by);
     case 16: return kind_16(by);
@@ -224,6 +242,14 @@ hi_kind hi_kind_of(size_t size, heist_compare_fn *compare, void *arg)
     case 32: return kind_32(by);
     default: return kind_any(by);
     }
+}
+
+hi_kind hi_kind_of(size_t size, heist_compare_fn *compare, void *arg)
+{
+    hi_kind k = kind_by_size((hi_by){compare, arg, size});
+    if (hi_order_of(compare, size) != HI_BY_CALL)
+        k.merge = k.merge_far = merge_known;
+    return k;
 }
 
 hi_kind hi_kind_of_pointers(heist_compare_fn *compare, void *arg)

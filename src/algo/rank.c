@@ -7,31 +7,22 @@
  * the same any sort of them is stable.
  *
  * If keys differ in more bits than there is room for, the first of these bits
- * nearly always suffice.  Where some keys have them in common they are
- * compared; where many do, all starts again, from the other end: by the last
- * bits, then by those before them in the order that has come out of that, and
- * so on.
+ * nearly always suffice.  Where a few keys have them in common they are
+ * compared; where more do, their words are made again, from the bits that
+ * follow, and sorted where they lie.
  */
 #include "algo/rank.h"
 
 #include "algo/loop.h"
-#include "fork/scratch.h"
-
-#include <errno.h>
 
 enum {
     BLOCK = 1 << 13, /* words that one worker makes, or compares keys of */
-    SAMPLE = 64,     /* keys that are looked at for a first impression */
-    SOME = 16        /* keys with a beginning in common, at most */
+    SOME = 16        /* keys with a beginning in common that are compared */
 };
 
 typedef struct ranking {
-    hi_loop loop;
     const uint64_t *key;
-    size_t n;
     uint64_t *word;
-    const uint64_t *before; /* the order so far; NULL: as they are */
-    unsigned shift;         /* bits of a key that come after its part */
     unsigned index_bits;
 } ranking;
 
@@ -40,150 +31,137 @@ HEIST_INLINE uint64_t index_of(const ranking *r, uint64_t word)
     return word & ((UINT64_C(1) << r->index_bits) - 1);
 }
 
-HEIST_INLINE uint64_t part_of(const ranking *r, uint64_t word)
+HEIST_INLINE uint64_t part_of(const ranking *r, size_t i)
 {
-    return word >> r->index_bits;
+    return r->word[i] >> r->index_bits;
 }
 
 /* --- words --------------------------------------------------------------------- */
 
+typedef struct making {
+    hi_loop loop;
+    const ranking *r;
+    bool again;     /* there are words already */
+    unsigned shift; /* bits of a key that come after its part */
+} making;
+
 static void pack_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
 {
-    const ranking r = *heist_container(l, ranking, loop);
+    const making m = *heist_container(l, making, loop);
+    const ranking r = *m.r;
     (void)c;
     for (size_t i = begin; i < end; i++) {
-        uint64_t key = r.key[r.before ? r.before[i] : i];
-        r.word[i] = key >> r.shift << r.index_bits | i;
+        uint64_t index = m.again ? index_of(&r, r.word[i]) : i;
+        r.word[i] = r.key[index] >> m.shift << r.index_bits | index;
     }
 }
 
 /* What is left of a word is an index. */
 static void unpack_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
 {
-    const ranking r = *heist_container(l, ranking, loop);
+    const ranking r = *heist_container(l, making, loop)->r;
     (void)c;
-    for (size_t i = begin; i < end; i++) {
-        uint64_t index = index_of(&r, r.word[i]);
-        r.word[i] = r.before ? r.before[index] : index;
-    }
+    for (size_t i = begin; i < end; i++)
+        r.word[i] = index_of(&r, r.word[i]);
 }
 
-/* Sorts by the part of the keys before the last `shift` bits. */
-static void sort_part(heist_ctx c, ranking *r, unsigned shift)
-{
-    r->shift = shift;
-    r->loop = (hi_loop){.piece = pack_piece, .grain = BLOCK};
-    hi_loop_run(c, &r->loop, 0, r->n);
-    heist_sort_u64(c, r->word, r->n);
-}
+/* --- rows of words that have their part in common ---------------------------------- */
 
-static void unpack(heist_ctx c, ranking *r)
-{
-    r->loop = (hi_loop){.piece = unpack_piece, .grain = BLOCK};
-    hi_loop_run(c, &r->loop, 0, r->n);
-}
+static void sort_words(heist_ctx c, const ranking *r, size_t begin, size_t end,
+                       bool again, unsigned bits);
 
-/* --- the first bits ------------------------------------------------------------ */
-
-/* Sorts words that have the part of their keys in common by all of the key.
- * They are in the order of their indices, and equal keys stay in it. */
-static void compare_keys(const ranking *r, size_t begin, size_t end)
+/* Sorts SOME at most by all of the key.  They are in the order of their indices,
+ * and equal keys stay in it. */
+static void compare_keys(const ranking *r, size_t begin, size_t n)
 {
-    uint64_t *word = r->word;
-    for (size_t i = begin + 1; i < end; i++) {
-        uint64_t held = word[i], key = r->key[index_of(r, held)];
+    uint64_t key[SOME], *word = r->word + begin;
+    for (size_t i = 0; i < n; i++)
+        key[i] = r->key[index_of(r, word[i])];
+    for (size_t i = 1; i < n; i++) {
+        uint64_t held = word[i], held_key = key[i];
         size_t hole = i;
-        for (; hole > begin; hole--) {
-            if (r->key[index_of(r, word[hole - 1])] <= key) break;
+        for (; hole && key[hole - 1] > held_key; hole--) {
             word[hole] = word[hole - 1];
+            key[hole] = key[hole - 1];
         }
         word[hole] = held;
+        key[hole] = held_key;
     }
 }
 
-/* The words from begin on that have the same part, up to the one before end. */
-HEIST_INLINE size_t same_part(const ranking *r, size_t begin, size_t end)
+static void sort_row(heist_ctx c, const ranking *r, size_t begin, size_t end,
+                     unsigned bits)
 {
-    uint64_t part = part_of(r, r->word[begin]);
-    size_t i = begin + 1;
-    while (i < end && part_of(r, r->word[i]) == part)
-        i++;
-    return i;
+    if (end - begin > SOME)
+        sort_words(c, r, begin, end, true, bits);
+    else
+        compare_keys(r, begin, end - begin);
 }
 
-/* Compares keys where they are the same so far; a heist_find_fn that finds
- * where there are too many of them. */
-static size_t compare_in_blocks(heist_ctx c, size_t begin, size_t end,
-                                void *arg)
+/* The first word of begin .. end - 1 that has a part of at least `part`. */
+static size_t first_with(const ranking *r, size_t begin, size_t end,
+                         uint64_t part)
 {
-    const ranking *r = arg;
-    size_t i = begin * BLOCK, last = hi_smaller(end * BLOCK, r->n);
-    (void)c;
-    for (size_t next; i < last; i = next) {
-        next = same_part(r, i, last);
-        if (HEIST_LIKELY(next == i + 1)) continue;
-        if (next - i > SOME) return begin;
-        compare_keys(r, i, next);
+    while (begin < end) {
+        size_t middle = begin + (end - begin) / 2;
+        if (part_of(r, middle) < part)
+            begin = middle + 1;
+        else
+            end = middle;
     }
-    return HEIST_NONE;
+    return begin;
 }
 
-/* The same across the end of a block; there are not many on either side. */
-static void compare_over(const ranking *r, size_t border)
+static void sort_rows(heist_ctx c, const ranking *r, size_t begin, size_t end,
+                      unsigned bits);
+
+static void sort_rows_right(heist_ctx c, heist_frame *f)
 {
-    uint64_t part = part_of(r, r->word[border]);
-    size_t begin = border;
-    while (begin && part_of(r, r->word[begin - 1]) == part)
-        begin--;
-    if (begin < border) compare_keys(r, begin, same_part(r, border, r->n));
+    sort_rows(c, f->arg[0].cp, f->arg[1].u, f->arg[2].u, (unsigned)f->arg[3].u);
 }
 
-/* Are there keys with the same part in a sample?  Then there are many. */
-static bool has_same_parts(const ranking *r, unsigned shift)
+/* begin .. end - 1 are whole rows, of keys that differ in their last `bits`.
+ * Many are split where a row ends: the one in the middle is neither left nor
+ * right. */
+static void sort_rows(heist_ctx c, const ranking *r, size_t begin, size_t end,
+                      unsigned bits)
 {
-    uint64_t part[SAMPLE];
-    for (size_t i = 0; i < SAMPLE; i++) {
-        uint64_t x = r->key[r->n / SAMPLE * i] >> shift << r->index_bits;
-        size_t hole = i;
-        for (; hole && part[hole - 1] > x; hole--)
-            part[hole] = part[hole - 1];
-        part[hole] = x;
-        if (hole && part[hole - 1] == x) return true;
+    while (end - begin > BLOCK) {
+        size_t middle = begin + (end - begin) / 2;
+        uint64_t part = part_of(r, middle);
+        size_t row = first_with(r, begin, middle, part);
+        size_t row_end = first_with(r, middle, end, part + 1);
+        heist_frame *right = heist_slot(c);
+        right->arg[0].cp = r;
+        right->arg[1].u = row_end;
+        right->arg[2].u = end;
+        right->arg[3].u = bits;
+        heist_ctx left = heist_fork(c, sort_rows_right);
+        sort_rows(left, r, begin, row, bits);
+        sort_row(left, r, row, row_end, bits);
+        if (!heist_join(c)) return;
+        begin = row_end;
     }
-    return false;
-}
-
-/* Sorts by as many of the first bits as there is room for, and compares the
- * rest.  False: that would take too long. */
-static bool sort_first(heist_ctx c, ranking *r, unsigned shift)
-{
-    size_t blocks = (r->n + BLOCK - 1) / BLOCK;
-    if (r->n >= BLOCK && has_same_parts(r, shift)) return false;
-    sort_part(c, r, shift);
-    if (heist_find_any_in(c, 0, blocks, compare_in_blocks, r) != HEIST_NONE)
-        return false;
-    for (size_t b = 1; b < blocks; b++)
-        compare_over(r, b * BLOCK);
-    unpack(c, r);
-    return true;
-}
-
-/* --- all bits ------------------------------------------------------------------ */
-
-/* Sorts by parts of the keys, the last one first.  `other` may be NULL if there
- * is but one. */
-static void sort_parts(heist_ctx c, ranking *r, unsigned parts, uint64_t *other)
-{
-    uint64_t *to = parts % 2 ? r->word : other;
-    uint64_t *next = parts % 2 ? other : r->word;
-    for (unsigned part = 0; part < parts; part++) {
-        r->word = to;
-        sort_part(c, r, part * (64 - r->index_bits));
-        unpack(c, r);
-        r->before = to;
-        to = next;
-        next = r->word;
+    for (size_t next; begin < end; begin = next) {
+        uint64_t part = part_of(r, begin);
+        for (next = begin + 1; next < end; next++)
+            if (part_of(r, next) != part) break;
+        if (next - begin > 1) sort_row(c, r, begin, next, bits);
     }
+}
+
+/* --- all of them --------------------------------------------------------------- */
+
+/* Makes words of keys that are the same but for their last `bits`, and sorts
+ * them. */
+static void sort_words(heist_ctx c, const ranking *r, size_t begin, size_t end,
+                       bool again, unsigned bits)
+{
+    unsigned room = 64 - r->index_bits, rest = bits > room ? bits - room : 0;
+    making m = {{.piece = pack_piece, .grain = BLOCK}, r, again, rest};
+    hi_loop_run(c, &m.loop, begin, end);
+    heist_sort_u64(c, r->word + begin, end - begin);
+    if (rest) sort_rows(c, r, begin, end, rest);
 }
 
 static unsigned bits_of(uint64_t x)
@@ -191,20 +169,11 @@ static unsigned bits_of(uint64_t x)
     return 64 - (unsigned)__builtin_clzll(x);
 }
 
-int hi_rank(heist_ctx c, const uint64_t *key, size_t n, uint64_t different,
-            uint64_t *from)
+void hi_rank(heist_ctx c, const uint64_t *key, size_t n, uint64_t different,
+             uint64_t *from)
 {
-    ranking r = {.key = key, .n = n, .word = from};
-    r.index_bits = bits_of(n - 1);
-    unsigned bits = bits_of(different), room = 64 - r.index_bits;
-    unsigned parts = (bits + room - 1) / room;
-    if (parts > 1 && sort_first(c, &r, bits - room)) return 0;
-    uint64_t *other = NULL;
-    if (parts > 1) {
-        other = hi_scratch_get(c, n, sizeof *other);
-        if (!other) return -ENOMEM;
-    }
-    sort_parts(c, &r, parts, other);
-    hi_scratch_put(c, other, n, sizeof *other);
-    return 0;
+    ranking r = {key, from, bits_of(n - 1)};
+    making m = {.loop = {.piece = unpack_piece, .grain = BLOCK}, .r = &r};
+    sort_words(c, &r, 0, n, false, bits_of(different));
+    hi_loop_run(c, &m.loop, 0, n);
 }

@@ -9,10 +9,9 @@
  * their order.  `different` has the bits in which some key differs from another,
  * and not none.
  *
- * Memory: n words, and n more if many keys have a long beginning in common.
- * Returns: 0 or -ENOMEM.
+ * Memory: n words if they can be had.
  */
-int hi_rank(heist_ctx c, const uint64_t *key, size_t n, uint64_t different,
-            uint64_t *from);
+void hi_rank(heist_ctx c, const uint64_t *key, size_t n, uint64_t different,
+             uint64_t *from);
 
 #endif

@@ -4,7 +4,11 @@
  *
  * All of them are folds of a word or two, which need no memory and cannot fail.
  */
-#include <heist/algo.h>
+#include "algo/order.h"
+
+enum {
+    BLOCK = 32 /* numbers that are looked at without a branch */
+};
 
 /* An array and what is asked of its elements. */
 typedef struct question {
@@ -28,28 +32,65 @@ static const void *element(const question *q, size_t i)
 
 /* --- the best by a comparison ------------------------------------------------- */
 
-static bool is_better(const question *q, size_t i, size_t best)
+HEIST_INLINE bool is_better(const question *q, size_t i, size_t best,
+                            size_t size, hi_less_fn *less)
 {
-    const void *a = element(q, i), *b = element(q, best);
-    if (q->largest) return q->fn.compare(b, a, q->arg) < 0;
-    return q->fn.compare(a, b, q->arg) < 0;
+    hi_by by = {q->fn.compare, q->arg, size};
+    const char *a = q->base + i * size, *b = q->base + best * size;
+    return q->largest ? less(b, a, &by) : less(a, b, &by);
+}
+
+/* The best of `best` and those from begin to end - 1. */
+HEIST_INLINE size_t best_of(const question *q, size_t best, size_t begin,
+                            size_t end, size_t size, hi_less_fn *less)
+{
+    for (size_t i = begin; i < end; i++)
+        if (is_better(q, i, best, size, less)) best = i;
+    return best;
+}
+
+/* The same where comparing is no call: it is seldom that one is better, and in
+ * a block without one nothing has to wait for anything. */
+HEIST_INLINE size_t best_known(const question *q, size_t best, size_t begin,
+                               size_t end, size_t size, hi_less_fn *less)
+{
+    for (; begin < end && end - begin >= BLOCK; begin += BLOCK) {
+        size_t better = 0;
+        for (size_t i = begin; i < begin + BLOCK; i++)
+            better += is_better(q, i, best, size, less);
+        if (better) best = best_of(q, best, begin, begin + BLOCK, size, less);
+    }
+    return best_of(q, best, begin, end, size, less);
+}
+
+static size_t best_in(const question *q, size_t best, size_t begin, size_t end)
+{
+    switch (hi_order_of(q->fn.compare, q->size)) {
+    case HI_BY_U32: return best_known(q, best, begin, end, 4, hi_less_u32);
+    case HI_BY_I32: return best_known(q, best, begin, end, 4, hi_less_i32);
+    case HI_BY_F32: return best_known(q, best, begin, end, 4, hi_less_f32);
+    case HI_BY_U64: return best_known(q, best, begin, end, 8, hi_less_u64);
+    case HI_BY_I64: return best_known(q, best, begin, end, 8, hi_less_i64);
+    case HI_BY_F64: return best_known(q, best, begin, end, 8, hi_less_f64);
+    case HI_BY_PAIR: return best_known(q, best, begin, end, 16, hi_less_pair);
+    case HI_BY_CALL: break;
+    }
+    return best_of(q, best, begin, end, q->size, hi_less_call);
 }
 
 static void best_of_piece(heist_ctx c, size_t begin, size_t end, void *sum,
                           void *arg)
 {
-    size_t *result = sum, best = *result;
+    size_t *best = sum;
     (void)c;
-    if (best == HEIST_NONE) best = begin++;
-    for (size_t i = begin; i < end; i++)
-        if (is_better(arg, i, best)) best = i;
-    *result = best;
+    if (*best == HEIST_NONE) *best = begin++;
+    *best = best_in(arg, *best, begin, end);
 }
 
 static void better(void *left, const void *right, void *arg)
 {
     size_t *best = left, other = *(const size_t *)right;
-    if (is_better(arg, other, *best)) *best = other;
+    *best = best_in(arg, *best, other, other + 1);
 }
 
 static size_t best_by_compare(heist_ctx c, question q, size_t n)

@@ -46,11 +46,30 @@ typedef struct scan {
 #undef TYPE
 #undef NAME
 
+#define TYPE    float
+#define NAME(x) x##_f32
+#include "algo/scan_typed.h"
+#undef TYPE
+#undef NAME
+
 #define TYPE    double
 #define NAME(x) x##_f64
 #include "algo/scan_typed.h"
 #undef TYPE
 #undef NAME
+
+/* Sums that wrap have the same bits with a sign and without. */
+int heist_scan_i32(heist_ctx c, int32_t *out, const int32_t *in, size_t n,
+                   heist_scan_kind kind)
+{
+    return heist_scan_u32(c, (uint32_t *)out, (const uint32_t *)in, n, kind);
+}
+
+int heist_scan_i64(heist_ctx c, int64_t *out, const int64_t *in, size_t n,
+                   heist_scan_kind kind)
+{
+    return heist_scan_u64(c, (uint64_t *)out, (const uint64_t *)in, n, kind);
+}
 
 HEIST_INLINE void inclusive(const scan *s, size_t begin, size_t end,
                             void *before, size_t size)

@@ -155,12 +155,10 @@ static int refuse_each(heist_ctx c, void (*sort)(heist_ctx c, job *j), size_t n,
 #define EACH(i, array) \
     for (size_t i = 0; i < sizeof(array) / sizeof *(array); i++)
 
-/* What elements are put aside in, and a second order of keys, are too small for
- * pages of their own. */
+/* What elements are put aside in is too small for pages of its own. */
 static int least_refusals(void (*sort)(heist_ctx c, job *j), unsigned kinds)
 {
-    if (sort == stable || kinds == FAULT_MAP) return 1;
-    return sort == by_far_key ? 4 : 3;
+    return sort == stable || kinds == FAULT_MAP ? 1 : 3;
 }
 
 static void refuse_all(heist_ctx c, void *arg)

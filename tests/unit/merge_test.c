@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "algo/merge.h"
 #include "inputs.h"
+#include "known.h"
 
 enum {
     MOST = 100000
@@ -242,4 +243,57 @@ TEST(what_comes_after_a_descent_is_not_looked_at)
     CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
     CHECK_EQ(heist_run(rt, early_descent, NULL), 0);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* --- known comparisons ----------------------------------------------------------- */
+
+static void check_known(heist_ctx c, int kind, size_t a_n, size_t b_n,
+                        uint64_t *seed)
+{
+    size_t size = known[kind].size;
+    heist_compare_fn *compare = known[kind].compare;
+    char *a = malloc((a_n + b_n) * size + 1), *b = a + a_n * size;
+    char *out = malloc((a_n + b_n) * size + 1);
+    known_fill(a, a_n + b_n, size, seed);
+    heist_sort(c, a, a_n, size, compare, NULL);
+    heist_sort(c, b, b_n, size, compare, NULL);
+    heist_merge(c, out, a, a_n, b, b_n, size, compare, NULL);
+    size_t i = 0, k = 0;
+    for (size_t at = 0; at < a_n + b_n; at++) {
+        const char *x = a + i * size, *y = b + k * size;
+        bool from_b = i == a_n || (k < b_n && compare(y, x, NULL) < 0);
+        CHECK(memcmp(out + at * size, from_b ? y : x, size) == 0);
+        *(from_b ? &k : &i) += 1;
+    }
+    free(a);
+    free(out);
+}
+
+static void known_merges(heist_ctx c, void *arg)
+{
+    uint64_t seed = test_seed;
+    (void)arg;
+    for (int kind = 0; kind < KNOWN; kind++) {
+        for (size_t n = 0; n <= 60; n++)
+            check_known(c, kind, n, test_random(&seed) % 60, &seed);
+        check_known(c, kind, 20000, test_random(&seed) % 20000, &seed);
+    }
+}
+
+TEST(numbers_and_pairs_are_merged_as_their_comparison_says)
+{
+    input_on_all_workers(known_merges, NULL);
+}
+
+TEST(numbers_and_pairs_are_merged_without_a_call_per_comparison)
+{
+    for (int kind = 0; kind < KNOWN; kind++) {
+        size_t size = known[kind].size;
+        hi_kind called = hi_kind_of(size, by_upper, NULL);
+        hi_kind k = hi_kind_of(size, known[kind].compare, NULL);
+        CHECK(k.merge != called.merge && k.merge_far != called.merge);
+        /* Of other elements they look at the beginning. */
+        k = hi_kind_of(24, known[kind].compare, NULL);
+        CHECK(k.merge == hi_kind_of(24, by_upper, NULL).merge);
+    }
 }

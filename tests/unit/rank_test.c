@@ -33,7 +33,7 @@ static void check_ranks(heist_ctx c, const uint64_t *key, size_t n)
     uint64_t *from = malloc(n * sizeof *from);
     uint64_t different = differences(key, n);
     if (different) {
-        CHECK_EQ(hi_rank(c, key, n, different, from), 0);
+        hi_rank(c, key, n, different, from);
         for (size_t i = 0; i < n; i++)
             CHECK(from[i] < n);
         for (size_t i = 1; i < n; i++) {
@@ -64,8 +64,8 @@ TEST(keys_of_all_shapes_are_ranked_by_key_then_by_index)
     input_on_all_workers(shapes, NULL);
 }
 
-/* Groups of two and three lie across the ends of blocks, too; those of 20 are
- * too large to be compared. */
+/* Groups of two and three lie across the ends of blocks, too; most of those of 20
+ * are too large to be compared. */
 static void groups(heist_ctx c, void *arg)
 {
     static const size_t group[] = {2, 3, 8, 20, 1000, MANY};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "inputs.h"
+#include "known.h"
 
 #include <errno.h>
 #include <math.h>
@@ -734,6 +735,37 @@ static void check_by(heist_ctx c, void *arg)
 TEST(the_first_best_and_the_count_are_right)
 {
     input_on_all_workers(check_by, NULL);
+}
+
+static void check_known_best(heist_ctx c, int kind, size_t n, uint64_t *seed)
+{
+    size_t size = known[kind].size, low = n ? 0 : HEIST_NONE, high = low;
+    heist_compare_fn *compare = known[kind].compare;
+    char *x = malloc(n * size + 1);
+    known_fill(x, n, size, seed);
+    for (size_t i = 0; i < n; i++) {
+        if (compare(x + i * size, x + low * size, NULL) < 0) low = i;
+        if (compare(x + i * size, x + high * size, NULL) > 0) high = i;
+    }
+    CHECK_EQ(heist_argmin(c, x, n, size, compare, NULL), low);
+    CHECK_EQ(heist_argmax(c, x, n, size, compare, NULL), high);
+    free(x);
+}
+
+static void check_known_bests(heist_ctx c, void *arg)
+{
+    uint64_t seed = test_seed;
+    (void)arg;
+    for (int kind = 0; kind < KNOWN; kind++) {
+        for (size_t n = 0; n <= 100; n++)
+            check_known_best(c, kind, n, &seed);
+        check_known_best(c, kind, LARGE / 5, &seed);
+    }
+}
+
+TEST(the_best_of_numbers_and_pairs_is_what_their_comparison_says)
+{
+    input_on_all_workers(check_known_bests, NULL);
 }
 
 static void note_first(heist_ctx c, size_t begin, size_t end, void *sum,
