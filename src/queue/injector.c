@@ -22,6 +22,8 @@
  * Edges
  *   J1  push release sequence -> take acquire sequence   the item is visible
  *   J2  take release sequence -> push acquire sequence   the item has been read
+ *   J3  take release head -> is_empty, then the fence of hi_sleep_all_idle: who
+ *       finds it empty sees that the taker is awake (stop, src/core/runtime.c)
  *
  * Full: push reports it when its slot still holds the item of the round before,
  * or when the take that claimed that item has not finished reading it.  The
@@ -122,8 +124,8 @@ size_t hi_injector_take(hi_injector *q, uintptr_t *items, size_t max)
             continue;
         }
         uint64_t end = head + (uint64_t)n;
-        /* relaxed: after-J1 */
-        if (!heist_cas_relaxed(&q->head, &head, end)) continue;
+        /* J3: who has them was awake before. */
+        if (!heist_cas_release(&q->head, &head, end)) continue;
         for (uint64_t i = head; i != end; i++) {
             hi_injector_slot *s = &q->slots[i & q->mask];
             items[i - head] = s->item;

@@ -12,7 +12,7 @@
  * graph at once, while the others may be anywhere: who looks at the flow after
  * its end uses what is freed.
  */
-#include "crew.h"
+#include "hands.h"
 
 #include "graph/flow.h"
 
@@ -767,6 +767,120 @@ static void after_sealed(void)
     destroy(0);
 }
 
+/* --- without a search ----------------------------------------------------- */
+
+/*
+ * The flow is started, but nobody gets its task: instead each worker has one of
+ * the sources, as long as there are some.  It runs that and what it then finds
+ * in its own deque, and steals once (hands.h).  Who ends a pass finds the next
+ * one in its deque.
+ */
+static heist_flow *in_hand;
+static uintptr_t task_in_hand;
+
+static void start_in_hand(void)
+{
+    heist_flow **f = &in_hand;
+    seal();
+    model_check(heist_flow_start(f, graphs[0], &opts, HEIST_FOREVER) == 0);
+    model_check(hi_injector_take(&crew.rt->injector, &task_in_hand, 1) == 1);
+}
+
+/* The sources -> the others */
+static void add_in_hand(unsigned sources, unsigned others)
+{
+    rig(sources, 0, false);
+    for (unsigned i = 0; i < sources + others; i++)
+        add(0, i, NULL);
+    for (unsigned to = sources; to < sources + others; to++)
+        for (unsigned from = 0; from < sources; from++)
+            edge(0, from, to);
+}
+
+static void setup_join_of_two(void)
+{
+    add_in_hand(2, 1);
+    two_passes();
+    start_in_hand();
+}
+
+static void setup_join_of_three(void)
+{
+    add_in_hand(3, 1);
+    two_passes();
+    start_in_hand();
+}
+
+static void setup_joins_of_two(void)
+{
+    add_in_hand(2, 2);
+    start_in_hand();
+}
+
+static void run_source(hi_worker *w)
+{
+    heist_graph *g = in_hand->graph;
+    if (w->index >= g->sources) return;
+    hi_place *p = &in_hand->places[g->source_list[w->index]];
+    p->next = NULL;
+    hi_flow_run(hands_context(w), in_hand, p, false);
+    hands_drain(w);
+}
+
+static void run_in_hand(unsigned id)
+{
+    hi_worker *w = crew_join(id);
+    run_source(w);
+    hands_steal(w);
+    hands_leave(w);
+}
+
+static void after_in_hand(void)
+{
+    model_check(heist_flow_close(in_hand) == 0);
+    destroy(0);
+    after();
+}
+
+static void all_ran_the_join(void)
+{
+    for (unsigned i = 0; i < 3; i++)
+        model_check(seen(3, i));
+}
+
+/* The first run fails: what it has left is armed for the second one. */
+static void setup_failure_in_hand(void)
+{
+    add_in_hand(2, 1);
+    nodes[0].also = fail_once;
+    start_in_hand();
+}
+
+static void after_failure_in_hand(void)
+{
+    model_check(heist_flow_close(in_hand) == -EIO);
+    model_check(nodes[2].runs == 0);
+    pass = 2;
+    start_in_hand();
+    hi_worker *w = crew_join(0);
+    crew_run_item(w, task_in_hand);
+    hands_drain(w);
+    hands_leave(w);
+    model_check(heist_flow_close(in_hand) == 0);
+    model_check(nodes[0].runs == 2 && nodes[1].runs <= 2);
+    model_check(nodes[2].runs == 1);
+    destroy(0);
+    crew_close();
+}
+
+/* Node 0 waits for a flow of its own, of which the other worker may steal. */
+static void setup_subflow_in_hand(void)
+{
+    setup_subflow();
+    heist_init(&crew.running, 0);
+    start_in_hand();
+}
+
 static const model_test tests[] = {
     {MODEL_TEST("a_helper_takes_over_from_a_node_that_waits", 2, setup_stuck,
                 run_or_help, after, both_ran_the_end),
@@ -858,6 +972,26 @@ static const model_test tests[] = {
     {MODEL_TEST("what_a_flow_ended_with_is_not_changed", 3, setup_cancelled,
                 wait_or_cancel, after_cancelled, NULL),
      MODEL_BOUNDS(1, 1, 2, 1)},
+    {MODEL_TEST("the_last_of_two_to_arrive_runs_the_node_in_each_pass", 2,
+                setup_join_of_two, run_in_hand, after_in_hand,
+                module_ended_anywhere),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("the_last_of_three_to_arrive_runs_the_node_in_each_pass", 3,
+                setup_join_of_three, run_in_hand, after_in_hand,
+                all_ran_the_join),
+     MODEL_BOUNDS(1, 1, 3, 2)},
+    {MODEL_TEST("two_nodes_are_made_ready_by_two_workers_once", 2,
+                setup_joins_of_two, run_in_hand, after_in_hand,
+                both_ran_the_end),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("a_flow_that_has_failed_is_armed_again", 2,
+                setup_failure_in_hand, run_in_hand, after_failure_in_hand,
+                NULL),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("a_subflow_that_is_stolen_from_ends_its_node_once", 2,
+                setup_subflow_in_hand, run_in_hand, after_in_hand,
+                module_ended_anywhere),
+     MODEL_BOUNDS(2, 2, 4, 2)},
 };
 
 int main(int argc, char **argv)

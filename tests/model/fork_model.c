@@ -588,7 +588,7 @@ static const model_test tests[] = {
      MODEL_BOUNDS(2, 1, 2, 2)},
     {MODEL_TEST("a_joiner_gives_up_as_its_thief_ends", 2, setup_impatient,
                 worker_or_thief, after_impatient, gave_up),
-     MODEL_BOUNDS(2, 1, 4, 1)},
+     MODEL_BOUNDS(2, 2, 4, 2)},
     {.name = "a_runtime_of_one_worker_forks_joins_and_stops",
      .threads = 1,
      .setup = setup_whole_one,

@@ -17,6 +17,8 @@ enum {
     SAW_REFUSED = 2,
     SAW_REUSED = 3,
     SAW_FRESH = 4,
+    SAW_STOPPED = 5,
+    WORKER = 2,  /* the thread that is one, where there is one */
     SOON = 5000, /* ns: a deadline that may pass or not */
     PARENTS = 7  /* a generation that is not this process's */
 };
@@ -25,7 +27,7 @@ static heist_runtime *rt, *other;
 static hi_worker *guests[GUESTS];
 static hi_futex entered, hold, outside;
 static heist_latch done;
-static unsigned runs, held;
+static unsigned runs, held, accepted;
 static int payload, stopped;
 
 /* --- the rig ------------------------------------------------------------------- */
@@ -117,8 +119,17 @@ static void *stay_alloc(void *user, size_t bytes, size_t align)
 
 static void stay_free(void *user, void *p, size_t bytes)
 {
-    (void)user, (void)bytes;
-    stay[stays++] = p;
+    (void)user;
+    if (bytes == sizeof(hi_task))
+        hi_free(NULL, p, bytes); /* not the runtime's, and so it may go */
+    else
+        stay[stays++] = p;
+}
+
+static void free_what_stayed(void)
+{
+    for (unsigned i = 0; i < stays; i++)
+        hi_free(NULL, stay[i], 1);
 }
 
 static void setup_staying(void)
@@ -152,8 +163,105 @@ static void after_item(void)
         model_check(hi_injector_take(&rt->injector, &item, 1) == runs);
         stop(rt);
     }
-    for (unsigned i = 0; i < stays; i++)
-        hi_free(NULL, stay[i], 1);
+    free_what_stayed();
+}
+
+/* A task that was taken keeps stop from its end, too; nobody runs it here. */
+static int before_the_end(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    model_check(!hi_runtime_is(rt, HI_ENDING));
+    runs++;
+    return 0;
+}
+
+static void spawn_late(void)
+{
+    int rc = heist_spawn(rt, before_the_end, NULL, NULL, HEIST_FOREVER);
+    model_check(rc == 0 || rc == -ESHUTDOWN);
+    model_saw(rc == 0 ? SAW_RUN : SAW_REFUSED);
+    accepted = rc == 0;
+}
+
+static void spawner_leaves_a_task(unsigned id)
+{
+    if (id == 0)
+        stopped = heist_stop(rt, hi_clock() + SOON);
+    else
+        spawn_late();
+}
+
+static void after_task(void)
+{
+    uintptr_t task;
+    model_check(stopped == -ETIMEDOUT || (stopped == 0 && !accepted));
+    if (accepted) {
+        model_check(hi_injector_take(&rt->injector, &task, 1) == 1);
+        hi_free(NULL, (void *)task, sizeof(hi_task));
+    }
+    if (stopped < 0) stop(rt);
+    free_what_stayed();
+}
+
+/* The same with a worker, who runs what was taken.  It is the third thread, and
+ * that is the one that stop waits for in the end. */
+static hi_strand *strand;
+
+static void setup_staying_worker(void)
+{
+    rt = pool_open(1, 2);
+    pool_injector_only(rt);
+    rt->config.allocator = (heist_allocator){stay_alloc, stay_free, NULL};
+    rt->injector.allocator = &rt->config.allocator;
+    rt->pool[0].thread.handle = WORKER;
+    strand = rt->pool[0].native = hi_strand_create(0);
+    heist_store_relaxed(&strand->worker, &rt->pool[0]);
+    hi_strand_reset(strand, true);
+}
+
+/* A worker that has found nothing, and so begins with its sleep.  If stop does
+ * not end it the time does. */
+static void sleep_and_work(hi_worker *w)
+{
+    hi_wake why;
+    hi_self_set(w);
+    do {
+        why = hi_sleep_park(w, HEIST_SECOND);
+        hi_task *task = (hi_task *)pool_local(w);
+        if (task) {
+            hi_sleep_found(w);
+            hi_task_run(w, task, strand->base);
+        } else {
+            hi_cpu_relax(); /* a push may be between claim and item */
+        }
+    } while (why == HI_WAKE_WORK && !hi_runtime_is(rt, HI_ENDING));
+    hi_self_set(NULL);
+}
+
+/* Stop looks once: if it succeeds, what was taken has run. */
+static void spawner_stopper_and_worker(unsigned id)
+{
+    if (id == 0)
+        stopped = heist_stop(rt, HEIST_NOW);
+    else if (id == 1)
+        spawn_late();
+    else
+        sleep_and_work(&rt->pool[0]);
+}
+
+static void after_one_look(void)
+{
+    uintptr_t task;
+    if (stopped == 0) {
+        model_check(runs == accepted);
+        if (runs) model_saw(SAW_STOPPED);
+    } else {
+        if (hi_injector_take(&rt->injector, &task, 1))
+            hi_free(NULL, (void *)task, sizeof(hi_task));
+        pool_close(rt);
+    }
+    hi_strand_destroy(strand);
+    free_what_stayed();
 }
 
 /* Inside, a visitor sees the runtime run, or leaves without a trace. */
@@ -221,6 +329,12 @@ static void both_were_seen(void)
 {
     model_check(model_seen() >> SAW_RUN & 1);
     model_check(model_seen() >> SAW_REFUSED & 1);
+}
+
+static void stopped_after_it_ran(void)
+{
+    both_were_seen();
+    model_check(model_seen() >> SAW_STOPPED & 1);
 }
 
 /* --- seats ------------------------------------------------------------------------ */
@@ -492,6 +606,14 @@ static const model_test tests[] = {
      .end = both_were_seen,
      .quick = {2, 2, 1},
      .full = {4, 2, 2}},
+    {MODEL_TEST("a_spawn_is_refused_or_keeps_stop_from_its_end", 2,
+                setup_staying, spawner_leaves_a_task, after_task,
+                both_were_seen),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("a_spawn_beside_stop_is_refused_or_run_once", 3,
+                setup_staying_worker, spawner_stopper_and_worker,
+                after_one_look, stopped_after_it_ran),
+     .quick = {1, 2, MODEL_NONE}, .full = {3, 2, MODEL_NONE}},
     {.name = "a_visit_that_saw_it_run_ends_before_stop",
      .threads = 3,
      .setup = setup_hollow,
@@ -522,8 +644,8 @@ static const model_test tests[] = {
      .thread = guest_goes_on,
      .after = after_inherited,
      .end = both_seats_were_seen,
-     .quick = {1, 1, 1},
-     .full = {2, 2, 1}},
+     .quick = {2, 2, 1},
+     .full = {4, 2, 1}},
     {.name = "a_worker_takes_what_a_guest_has_left",
      .threads = 2,
      .setup = setup_worker,

@@ -259,6 +259,156 @@ static void after_mixed(void)
     after_strand();
 }
 
+/* --- without the loop ----------------------------------------------------- */
+
+/*
+ * The strand is that of a thread which is worker 0.  When it is put aside, the
+ * worker goes on in the loop below, which knows letters and deadlines and
+ * nothing else: so little that the latch can be followed further.
+ */
+static bool
+    sleeps; /* else it looks again and again, and time may pass or not */
+
+static bool has_passed(hi_worker *w, const hi_timer *t)
+{
+    heist_time until = t ? t->deadline : HEIST_FOREVER;
+    if (sleeps) return hi_sleep_park(w, until) == HI_WAKE_DEADLINE;
+    if (t && model_choose(2)) return true;
+    hi_cpu_relax();
+    return false;
+}
+
+static void letters_only(void *strand)
+{
+    hi_strand *s = strand, *to;
+    hi_worker *w = heist_load_relaxed(&s->worker);
+    for (;;) {
+        hi_timer *t = w->timers;
+        if (!hi_inbox_is_empty(&w->inbox)) {
+            hi_inbox_node *node = hi_inbox_take(&w->inbox);
+            to = heist_container(node, hi_strand, message.node);
+            s->next = w->spare;
+            w->spare = s;
+            hi_context_switch(&s->context, &to->context);
+        } else if (has_passed(w, t)) {
+            w->timers = t->next;
+            t->expired(t);
+        }
+    }
+}
+
+static void setup_letters(void)
+{
+    setup_1();
+    rt = pool_open(2, 2);
+    pool_injector_only(rt);
+    hi_worker *w = &rt->pool[0];
+    hi_strand *s = hi_strand_create(POOL_STACK);
+    w->native = hi_strand_create(0);
+    w->spare = s;
+    heist_store_relaxed(&s->worker, w);
+    heist_store_relaxed(&w->native->worker, w);
+    hi_strand_reset(w->native, true);
+    hi_context_make(&s->context, s->stack, s->stack_bytes, letters_only, s);
+}
+
+static void setup_sleeping_letters(void)
+{
+    setup_letters();
+    sleeps = true;
+}
+
+/* Worker 0 waits, and its strand is put aside if it has to. */
+static void strand_of_a_thread(void (*wait)(heist_time), heist_time deadline)
+{
+    hi_worker *w = &rt->pool[0];
+    hi_self_set(w);
+    hi_context_adopt(&w->native->context);
+    hi_worker_show(w, w->native);
+    wait(deadline);
+    hi_worker_show(w, NULL);
+    hi_sleep_found(w);
+    hi_self_set(NULL);
+    returned[0] = true;
+}
+
+static void lone_strand_until(unsigned id)
+{
+    if (id == 0)
+        strand_of_a_thread(wait_and_free, hi_clock() + SOON);
+    else
+        arrive(0);
+}
+
+/* Who arrives works for the same runtime: it is no visitor. */
+static void arrive_as_worker(void)
+{
+    hi_self_set(&rt->pool[1]);
+    arrive(0);
+    hi_self_set(NULL);
+}
+
+static void lone_strand_and_worker(unsigned id)
+{
+    if (id == 0)
+        strand_of_a_thread(wait_and_free, HEIST_FOREVER);
+    else
+        arrive_as_worker();
+}
+
+static void after_letters(void)
+{
+    hi_strand_destroy(rt->pool[0].native);
+    after_strand();
+}
+
+/* --- two on the list ------------------------------------------------------ */
+
+static void wait_once(heist_time deadline)
+{
+    int rc = heist_latch_wait(latch, deadline);
+    model_check(rc == 0 || (rc == -ETIMEDOUT && deadline != HEIST_FOREVER));
+    model_saw(rc == 0 ? SAW_OPEN : SAW_TIME_OUT);
+    if (rc == 0) check_arrivals();
+}
+
+/* Both get there at one time, and while it is opened. */
+static void two_get_on_the_list(unsigned id)
+{
+    if (id == WAITERS) {
+        arrive(0);
+        return;
+    }
+    wait_once(HEIST_FOREVER);
+    returned[id] = true;
+}
+
+/* Thread 1 is there first. */
+static void await_the_first(void)
+{
+    while (!heist_load_acquire(&latch->state))
+        hi_cpu_relax();
+}
+
+static void strand_beside_a_thread(unsigned id)
+{
+    if (id != 1) await_the_first();
+    if (id == 0) {
+        strand_of_a_thread(wait_once, SOON);
+    } else if (id == 1) {
+        wait_once(HEIST_FOREVER);
+        returned[1] = true;
+    } else {
+        arrive_as_worker();
+    }
+}
+
+static void after_beside(void)
+{
+    both_returned();
+    after_letters();
+}
+
 static const model_test tests[] = {
     {.name = "a_thread_waits_and_frees_the_latch",
      .threads = 2,
@@ -343,6 +493,20 @@ static const model_test tests[] = {
      .end = both_outcomes_were_seen,
      .quick = {1, 1, 1},
      .full = {2, 1, 1}},
+    {MODEL_TEST("a_lone_strand_whose_deadline_may_pass_is_told_once", 2,
+                setup_sleeping_letters, lone_strand_until, after_letters,
+                both_outcomes_were_seen),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("a_lone_strand_is_told_by_another_worker", 2,
+                setup_sleeping_letters, lone_strand_and_worker, after_letters,
+                NULL),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("two_threads_get_on_the_list_and_are_told", 3, setup_1,
+                two_get_on_the_list, both_returned, NULL),
+     .quick = {2, 2, MODEL_NONE}, .full = {3, 2, MODEL_NONE}},
+    {MODEL_TEST("a_strand_gives_up_beside_a_thread", 3, setup_letters,
+                strand_beside_a_thread, after_beside, both_outcomes_were_seen),
+     .quick = {2, 1, MODEL_NONE}, .full = {3, 2, MODEL_NONE}},
 };
 
 int main(int argc, char **argv)

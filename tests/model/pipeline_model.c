@@ -10,7 +10,7 @@
  * memory: an edge that is missing is a data race.  The lines are freed when the run
  * returns, while helpers may be anywhere.
  */
-#include "crew.h"
+#include "hands.h"
 
 #include <errno.h>
 #include <heist/pipeline.h>
@@ -39,6 +39,8 @@ static int pass_stage(heist_ctx c, heist_token *t, void *arg)
     uint64_t n = heist_token_number(t);
     size_t stage = heist_token_stage(t);
     (void)c, (void)arg;
+    model_saw((unsigned)(n * STAGES + stage) * 4 + model_self());
+    if (stages[stage].kind == HEIST_SERIAL) model_check(next[stage]++ == n);
     if (stage == 0 && n == tokens) {
         heist_token_stop(t);
         return 0;
@@ -46,9 +48,7 @@ static int pass_stage(heist_ctx c, heist_token *t, void *arg)
     if (stage == 0) heist_data(t, int) = (int)(10 * n);
     model_check(heist_data(t, int) == (int)(10 * n + stage));
     heist_data(t, int)++;
-    if (stages[stage].kind == HEIST_SERIAL) model_check(next[stage]++ == n);
     runs[n][stage]++;
-    model_saw((unsigned)(n * STAGES + stage) * 4 + model_self());
     if (fails && n == 1 && stage == 1) return -EIO;
     if (waits && n == 0 && stage == 1) pool_await(&told);
     if (waits && n == 1 && stage == 0) pool_tell(&told);
@@ -187,6 +187,27 @@ static void both_had_the_last(void)
     model_check(seen(last) && seen(last + 1));
 }
 
+/* --- without a search ----------------------------------------------------- */
+
+/* The others steal once, the second from the first, and so on (hands.h). */
+static void run_or_steal(unsigned id)
+{
+    hi_worker *w = crew_join(id);
+    if (id == 0) {
+        model_check(run_pipeline() == 0);
+        check_runs();
+    } else {
+        hands_steal(w);
+    }
+    hands_leave(w);
+}
+
+/* The thief's thief comes to the first stage as there are no more tokens. */
+static void the_third_saw_the_end(void)
+{
+    model_check(seen((unsigned)(tokens * STAGES) * 4 + 2));
+}
+
 static const model_test tests[] = {
     {MODEL_TEST("a_helper_takes_over_from_a_stage_that_waits", 2, setup_stuck,
                 run_or_help, after, helper_made_a_token),
@@ -216,6 +237,15 @@ static const model_test tests[] = {
     {MODEL_TEST("a_token_that_fails_is_dropped_once", 2, setup_failure,
                 run_failing, after_failure, NULL),
      MODEL_BOUNDS(2, 1, 2, 2)},
+    {MODEL_TEST("a_thief_keeps_the_order_of_serial_stages", 2, setup_serial,
+                run_or_steal, after, both_had_the_last),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("a_thief_takes_a_token_out_of_a_parallel_stage", 2,
+                setup_parallel, run_or_steal, after, both_had_the_last),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("a_thief_and_its_thief_pass_two_tokens", 3, setup_three,
+                run_or_steal, after, the_third_saw_the_end),
+     MODEL_BOUNDS(2, 2, 3, 2)},
 };
 
 int main(int argc, char **argv)

@@ -354,6 +354,151 @@ static void after_full(void)
     after();
 }
 
+/* --- without the loop ----------------------------------------------------- */
+
+/*
+ * Each worker has its first task in its deque from the start and runs it, and
+ * what that one spawns, without looking for others: so little that scope and
+ * latch can be followed further.
+ */
+static void setup_hands(unsigned workers)
+{
+    rt = pool_open(workers, ROOM);
+    open_scope();
+    for (unsigned i = 0; i < workers; i++) {
+        hi_worker *w = &rt->pool[i];
+        w->native = hi_strand_create(0);
+        heist_store_relaxed(&w->native->worker, w);
+        hi_strand_reset(w->native, true);
+    }
+}
+
+/* By worker i. */
+static void spawn_by(unsigned i, heist_task_fn *fn, unsigned which)
+{
+    hi_self_set(&rt->pool[i]);
+    spawn(fn, which);
+    hi_self_set(NULL);
+}
+
+static bool is_hand(unsigned id)
+{
+    if (id == 0) return false;
+    hi_worker *w = &rt->pool[id - 1];
+    hi_self_set(w);
+    for (hi_task *t; (t = (hi_task *)hi_deque_pop(&w->deque));)
+        hi_task_run(w, t, w->native->base);
+    hi_self_set(NULL);
+    return true;
+}
+
+static void after_hands(void)
+{
+    for (unsigned i = 0; i < rt->workers; i++)
+        hi_strand_destroy(rt->pool[i].native);
+    pool_check(rt);
+    pool_close(rt);
+}
+
+static void setup_hand(void)
+{
+    setup_hands(1);
+    spawn_by(0, spawning, 0);
+}
+
+static void setup_two_hands(void)
+{
+    setup_hands(2);
+    spawn_by(0, spawning, 0);
+    spawn_by(1, work, 2);
+}
+
+static void hands_close(unsigned id)
+{
+    if (is_hand(id)) return;
+    model_check(close_scope(HEIST_FOREVER) == 0);
+    check_done(rt->workers + 1);
+}
+
+static void setup_two_errors(void)
+{
+    setup_hands(2);
+    chores[0].rc = -EIO;
+    chores[1].rc = -ENOENT;
+    spawn_by(0, work, 0);
+    spawn_by(1, work, 1);
+}
+
+static void hands_fail(unsigned id)
+{
+    if (is_hand(id)) return;
+    model_check(close_scope(HEIST_FOREVER) == -EIO);
+    check_done(2);
+}
+
+static void setup_hand_asks(void)
+{
+    setup_hands(1);
+    spawn_by(0, asking, 0);
+}
+
+static void hand_is_cancelled(unsigned id)
+{
+    if (is_hand(id)) return;
+    reason = "enough";
+    heist_scope_cancel(scope);
+    model_check(close_scope(HEIST_FOREVER) == -ECANCELED);
+    model_check(chores[0].runs <= 1);
+}
+
+static void hand_in_time(unsigned id)
+{
+    if (is_hand(id)) return;
+    int rc = close_scope(hi_clock() + SOON);
+    model_check(rc == 0 || rc == -ETIMEDOUT);
+    if (rc == 0) check_done(2);
+    if (chores[0].runs == 0) model_saw(SAW_REFUSED);
+    model_check(chores[1].runs <= chores[0].runs && chores[0].runs <= 1);
+}
+
+/* The injector is full; who takes a task lets a spawner in. */
+static void setup_full_hands(void)
+{
+    rt = pool_open(1, ROOM);
+    for (unsigned i = 0; i < ROOM; i++)
+        model_check(hi_injector_push(&rt->injector, i + 1));
+}
+
+static void let_in(unsigned id, unsigned n)
+{
+    if (id > 0) {
+        model_check(heist_spawn(rt, work, NULL, NULL, HEIST_FOREVER) == 0);
+        return;
+    }
+    for (uintptr_t item; n > 0; n--) {
+        model_check(hi_injector_take(&rt->injector, &item, 1) == 1);
+        hi_task_room(rt);
+    }
+}
+
+static void let_one_in(unsigned id)
+{
+    let_in(id, 1);
+}
+
+static void let_two_in(unsigned id)
+{
+    let_in(id, 2);
+}
+
+static void after_let_in(void)
+{
+    uintptr_t item;
+    while (hi_injector_take(&rt->injector, &item, 1))
+        if (item > ROOM) hi_free(NULL, (void *)item, sizeof(hi_task));
+    after();
+}
+
 static const model_test tests[] = {
     {.name = "close_waits_for_two_tasks",
      .threads = 2,
@@ -472,6 +617,28 @@ static const model_test tests[] = {
      .end = both_were_seen,
      .quick = {1, 2, 1},
      .full = {2, 2, 1}},
+    {MODEL_TEST("close_waits_for_a_task_and_what_it_spawns", 2, setup_hand,
+                hands_close, after_hands, NULL),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("close_waits_for_the_tasks_of_two_workers", 3, setup_two_hands,
+                hands_close, after_hands, NULL),
+     MODEL_BOUNDS(2, 2, 3, 2)},
+    {MODEL_TEST("of_two_errors_that_of_the_first_task_is_kept", 3,
+                setup_two_errors, hands_fail, after_hands, NULL),
+     MODEL_BOUNDS(2, 2, 3, 2)},
+    {MODEL_TEST("who_asks_as_the_scope_is_cancelled_sees_why", 2,
+                setup_hand_asks, hand_is_cancelled, after_hands,
+                both_were_seen),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("a_close_that_is_late_waits_for_what_runs", 2, setup_hand,
+                hand_in_time, after_hands, both_were_seen),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("who_takes_a_task_lets_a_spawner_in", 2, setup_full_hands,
+                let_one_in, after_let_in, NULL),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("who_takes_two_tasks_lets_two_spawners_in", 3, setup_full_hands,
+                let_two_in, after_let_in, NULL),
+     .quick = {1, 2, MODEL_NONE}, .full = {3, 2, MODEL_NONE}},
 };
 
 int main(int argc, char **argv)

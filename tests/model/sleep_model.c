@@ -26,6 +26,7 @@ typedef struct job {
 static heist_runtime *rt;
 static job jobs[JOBS];
 static HEIST_ATOMIC(uint32_t) left;
+static unsigned given, tasks; /* that find a worker each */
 static hi_message letters[2];
 static unsigned received;
 static int last_words;
@@ -147,6 +148,88 @@ static void one_from_each_of_two(unsigned id)
         inject(&jobs[id - rt->workers]);
     else
         pool_loop(&rt->pool[id], run);
+}
+
+/* --- one task for each ---------------------------------------------------- */
+
+/*
+ * Every worker takes one task and then is busy for good, so that each of the
+ * tasks must find a worker of its own: who finds one while there are more, and
+ * is the last that searches, has to see to it that another one wakes.
+ */
+static void take_one(hi_worker *w)
+{
+    hi_self_set(w);
+    job *j = (job *)pool_next(w);
+    model_check(j->payload == PAYLOAD);
+    j->runs++;
+    hi_self_set(NULL);
+}
+
+/* One worker searches, and so many tasks are ready; one more is to come. */
+static void setup_each(unsigned workers, unsigned searcher, unsigned ready)
+{
+    rt = pool_open(workers, 4);
+    rt->pool[searcher].searching = true;
+    heist_init(&rt->sleep.searching, 1);
+    for (unsigned i = 0; i < ready; i++) {
+        jobs[i].payload = PAYLOAD;
+        model_check(hi_injector_push(&rt->injector, (uintptr_t)&jobs[i]));
+    }
+    given = ready;
+    tasks = ready + 1;
+}
+
+static void setup_outside_each_of_2(void)
+{
+    setup_each(2, 0, 1);
+    pool_injector_only(rt);
+}
+
+static void setup_outside_each_of_3(void)
+{
+    setup_each(3, 0, 2);
+    pool_injector_only(rt);
+}
+
+/* Worker 0 is busy already. */
+static void setup_own_of_2(void)
+{
+    rt = pool_open(2, 2);
+    tasks = 1;
+}
+
+static void setup_own_of_3(void)
+{
+    setup_each(3, 1, 1);
+    heist_init(&rt->victim_count, 1);
+}
+
+static void each_from_outside(unsigned id)
+{
+    if (id < rt->workers)
+        take_one(&rt->pool[id]);
+    else
+        inject(&jobs[given]);
+}
+
+static void each_from_a_worker(unsigned id)
+{
+    if (id) {
+        take_one(&rt->pool[id]);
+        return;
+    }
+    hi_self_set(&rt->pool[0]);
+    push(&rt->pool[0], &jobs[given]);
+    hi_self_set(NULL);
+}
+
+static void after_each(void)
+{
+    for (unsigned i = 0; i < tasks; i++)
+        model_check(jobs[i].runs == 1);
+    pool_check(rt);
+    pool_close(rt);
 }
 
 /* --- posts by a worker -------------------------------------------------------- */
@@ -523,6 +606,18 @@ static const model_test tests[] = {
      .quick = {3, 2, 1},
      .full = {4, 3, 2},
      .random = true},
+    {MODEL_TEST("each_of_two_tasks_from_outside_finds_a_worker", 3,
+                setup_outside_each_of_2, each_from_outside, after_each, NULL),
+     MODEL_BOUNDS(1, 1, 3, 2)},
+    {MODEL_TEST("each_of_three_tasks_from_outside_finds_a_worker", 4,
+                setup_outside_each_of_3, each_from_outside, after_each, NULL),
+     .quick = {1, 1, MODEL_NONE}, .full = {2, 2, MODEL_NONE}},
+    {MODEL_TEST("a_task_of_a_busy_worker_finds_another", 2, setup_own_of_2,
+                each_from_a_worker, after_each, NULL),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("each_of_two_tasks_of_a_busy_worker_finds_another", 3,
+                setup_own_of_3, each_from_a_worker, after_each, NULL),
+     MODEL_BOUNDS(1, 1, 3, 2)},
     {.name = "a_worker_that_spawns_and_blocks_is_helped",
      .threads = 2,
      .setup = setup_1_of_2,
