@@ -10,9 +10,24 @@ function(heist_test name kind seconds)
     LABELS ${kind} SKIP_RETURN_CODE 77 TIMEOUT ${timeout})
 endfunction()
 
+# Under valgrind the programs contain tests/memcheck.c, which says why.
+if(HEIST_LAUNCHER MATCHES "valgrind")
+  add_library(heist_memcheck OBJECT tests/memcheck.c)
+  heist_flags(heist_memcheck)
+  target_include_directories(heist_memcheck PRIVATE include src)
+endif()
+
+# The target tests_KIND is all programs of that kind.
 function(heist_test_program name source kind seconds)
   add_executable(${name} ${source})
   heist_flags(${name})
+  if(NOT TARGET tests_${kind})
+    add_custom_target(tests_${kind})
+  endif()
+  add_dependencies(tests_${kind} ${name})
+  if(TARGET heist_memcheck)
+    target_link_libraries(${name} PRIVATE heist_memcheck)
+  endif()
   heist_test(${name} ${kind} ${seconds} $<TARGET_FILE:${name}>)
 endfunction()
 
