@@ -34,10 +34,10 @@ extern "C" {
  * of them is run directly.  A flow stays with one worker until its nodes have
  * shown that they are worth sharing.
  *
- * fork().  In the child the graphs are there and can be run; the flows that were
- * under way are the parent's: they are neither waited for nor closed, and limits
- * that they hold stay held.  A graph that is just made ready by its first run or
- * by heist_graph_check is ready in the child: fork() waits for that.
+ * fork().  In the child the graphs are there and can be run, also those that
+ * another thread was just running or making ready, but not those that it was just
+ * building or changing.  The flows that were under way are the parent's: they are
+ * neither waited for nor closed, and limits that they hold stay held.
  *
  * Conditions.  The edges out of a condition are *weak*: its function chooses
  * which one is followed, and nobody waits for them.  Edges may lead back: that is
@@ -225,7 +225,7 @@ HEIST_API int heist_graph_retry(heist_graph *g, heist_node node,
  */
 typedef struct heist_limit {
     HEIST_ATOMIC(uint32_t) lock;
-    uint32_t reserved;
+    HEIST_ATOMIC(uint32_t) generation;
     uint64_t free;
     void *first, *last; /* who waits */
 } heist_limit;

@@ -92,7 +92,7 @@ static void child(void)
     hi_self_set(NULL);
 }
 
-int hi_generation_watch(void)
+__attribute__((constructor)) int hi_generation_watch(void)
 {
     static hi_at_fork forks = {.child = child};
     return hi_watch_forks(&forks);

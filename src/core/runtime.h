@@ -61,8 +61,10 @@ heist_runtime *hi_runtime_get(heist_runtime *rt);
 /* Counts fork(): a process that came of one has another number. */
 uint32_t hi_generation(void);
 
-/* Before a lock is taken or anything is kept that the child of a fork() has to
- * put right: from now on forks are counted.  -ENOMEM. */
+/* From now on forks are counted.  Done when the library is loaded: a fork() that
+ * is under way leaves out what is asked for now.  If there was no memory then, it
+ * is asked again before a lock is taken or anything is kept that a child has to put
+ * right.  -ENOMEM. */
 int hi_generation_watch(void);
 
 /* The one that runs, or NULL. */

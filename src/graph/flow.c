@@ -189,13 +189,11 @@ static int prepare(heist_flow *f, const heist_flow_opts *opts, bool async,
                    heist_flow *within)
 {
     heist_profile *profile = opts->profile;
-    uint32_t unused = 0, heed = 0;
+    uint32_t heed = 0;
     if (profile &&
         (profile->graph != f->graph || profile->count != f->graph->count))
         return -EINVAL;
-    /* relaxed: hint (only to refuse) */
-    if (profile && !heist_cas_relaxed(&profile->used, &unused, 1))
-        return -EBUSY;
+    if (profile && !hi_profile_take(profile)) return -EBUSY;
     if (opts->deadline != HEIST_FOREVER) heed |= HI_TIMED;
     if (profile) heed |= HI_PROFILED;
     heist_init(&f->heed, heed);

@@ -32,10 +32,6 @@ typedef struct hi_place {
     struct hi_place *next; /* of those that are ready together */
 } hi_place;
 
-/* A number for each node of a flow, beside the places: many are in a cache line,
- * which workers take from each other. */
-typedef HEIST_ATOMIC(uint32_t) hi_number;
-
 /* Places that are ready, in the order in which they became so. */
 typedef struct hi_batch {
     hi_place *first, *last;
@@ -77,7 +73,9 @@ struct heist_flow {
     heist_graph *graph;
     const hi_node *nodes;
     const uint32_t *to;
-    hi_place *places;  /* one more than nodes: the token */
+    hi_place *places; /* one more than nodes: the token */
+    /* A number for each node, beside the places: many are in a cache line, which
+     * workers take from each other. */
     hi_number *left;   /* arrivals that a node waits for */
     hi_number *active; /* ready or running; NULL: without conditions */
     char *outputs;

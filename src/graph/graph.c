@@ -4,8 +4,8 @@
  *
  * Edges
  *   N1  sealed  release sealed  ->  hi_graph_seal  acquire sealed  all of it
- *   N2  hi_graph_after_fork  release generation
- *         ->  hi_graph_after_fork  acquire generation  that it has no flows
+ *   N2  hi_forked_end  release generation
+ *         ->  hi_forked_begin  acquire generation  what was put right
  */
 #include "graph/graph.h"
 
@@ -56,24 +56,15 @@ static bool reserve(heist_graph *g, void *items, uint32_t *capacity,
  * other are found and not waited for. */
 static hi_lock sealing;
 
-/* A fork() waits until no graph is half sealed.  (This may be asked for twice.) */
-static __thread bool forking;
-
-static void before_fork(void)
-{
-    if (!forking) hi_lock_take(&sealing);
-    forking = true;
-}
-
 static void after_fork(void)
 {
-    if (forking) hi_lock_give(&sealing);
-    forking = false;
+    sealing = (hi_lock){0}; /* its holder is not in this process */
 }
 
-static int watch_forks(void)
+/* As hi_generation_watch. */
+__attribute__((constructor)) static int watch_forks(void)
 {
-    static hi_at_fork forks = {before_fork, after_fork, after_fork, {0}};
+    static hi_at_fork forks = {.child = after_fork};
     int rc = hi_generation_watch();
     return rc < 0 ? rc : hi_watch_forks(&forks);
 }
@@ -156,6 +147,52 @@ void *heist_graph_alloc(heist_graph *g, size_t bytes)
     return p;
 }
 
+/* --- the last step of sealing --------------------------------------------- */
+
+/* A fork() may come between any two lines: pointers change before what they
+ * pointed to is freed. */
+
+/* Gives back what was reserved for more nodes than there are. */
+static void trim_nodes(heist_graph *g)
+{
+    uint32_t needed = g->count + 1;
+    if (g->capacity - needed <= needed / 16) return;
+    hi_node *exact =
+        hi_alloc_raw(&g->allocator, needed * sizeof *exact, HEIST_LINE);
+    if (!exact) return;
+    hi_node *were = g->nodes;
+    size_t bytes = g->capacity * sizeof *exact;
+    memcpy(exact, were, needed * sizeof *exact);
+    g->nodes = exact;
+    g->capacity = needed;
+    hi_free(&g->allocator, were, bytes);
+}
+
+static void free_list(heist_graph *g)
+{
+    hi_edge *were = g->edges;
+    size_t bytes = g->edge_capacity * sizeof *were;
+    g->edges = NULL;
+    g->edge_capacity = 0;
+    hi_free(&g->allocator, were, bytes);
+}
+
+static void sealed(heist_graph *g)
+{
+    if (heist_load_relaxed(&g->sealed)) return; /* relaxed: under-lock */
+    free_list(g);
+    trim_nodes(g);
+    heist_store_release(&g->sealed, 1); /* N1: all of it. */
+}
+
+/* In a child whose parent's other thread was in the middle of that, there is no
+ * list any more, and only the word is missing.  Before that nothing is lost: it
+ * is sealed once more. */
+static void finish_after_fork(heist_graph *g)
+{
+    if (g->edge_count && !g->edges) sealed(g);
+}
+
 /* --- changing ------------------------------------------------------------- */
 
 /* Keeps the first error of building. */
@@ -169,6 +206,7 @@ static int failed(heist_graph *g, int rc, const char *call)
 /* The edges as a list again.  -EBUSY: it runs; -ENOMEM. */
 static int unseal(heist_graph *g)
 {
+    finish_after_fork(g);
     /* relaxed: own-field (what runs is sealed) */
     if (!heist_load_relaxed(&g->sealed)) return 0;
     hi_graph_after_fork(g);
@@ -474,27 +512,6 @@ static int sort_edges(heist_graph *g)
     return 0;
 }
 
-/* Gives back what was reserved for more nodes than there are. */
-static void trim_nodes(heist_graph *g)
-{
-    uint32_t needed = g->count + 1;
-    if (g->capacity - needed <= needed / 16) return;
-    hi_node *exact =
-        hi_alloc_raw(&g->allocator, needed * sizeof *exact, HEIST_LINE);
-    if (!exact) return;
-    memcpy(exact, g->nodes, needed * sizeof *exact);
-    hi_free(&g->allocator, g->nodes, g->capacity * sizeof *exact);
-    g->nodes = exact;
-    g->capacity = needed;
-}
-
-static void free_list(heist_graph *g)
-{
-    hi_free(&g->allocator, g->edges, g->edge_capacity * sizeof *g->edges);
-    g->edges = NULL;
-    g->edge_capacity = 0;
-}
-
 /* Where in a flow something of that many bytes is; 0 if it is nothing. */
 static uint32_t place_output(heist_graph *g, size_t bytes)
 {
@@ -539,21 +556,32 @@ static int list_sources(heist_graph *g)
     return 0;
 }
 
-void hi_graph_after_fork(heist_graph *g)
+bool hi_forked_begin(hi_number *generation)
 {
     uint32_t now = hi_generation();
-    /* N2: it has none.  kept: the checker knows no fork(). */
-    if (heist_load_acquire(&g->generation) == now) return;
+    /* N2: it is put right.  kept: the checker knows no fork(). */
+    if (HEIST_LIKELY(heist_load_acquire(generation) == now)) return false;
     hi_lock_take(&sealing);
-    /* relaxed: under-lock */
-    if (heist_load_relaxed(&g->generation) != now) {
-        g->lock = (hi_lock){0};
-        g->running = 0;
-        g->flows = NULL; /* perhaps in somebody's hands: left alone */
-        /* N2: it has none.  kept: the checker knows no fork(). */
-        heist_store_release(&g->generation, now);
-    }
+    if (heist_load_relaxed(generation) != now)
+        return true; /* relaxed: under-lock */
     hi_lock_give(&sealing);
+    return false;
+}
+
+void hi_forked_end(hi_number *generation)
+{
+    /* N2: it is put right.  kept: the checker knows no fork(). */
+    heist_store_release(generation, hi_generation());
+    hi_lock_give(&sealing);
+}
+
+void hi_graph_after_fork(heist_graph *g)
+{
+    if (!hi_forked_begin(&g->generation)) return;
+    g->lock = (hi_lock){0};
+    g->running = 0;
+    g->flows = NULL; /* perhaps in somebody's hands: left alone */
+    hi_forked_end(&g->generation);
 }
 
 static void say(char *why, size_t bytes, const char *text)
@@ -580,14 +608,6 @@ static int seal_one(heist_graph *g, char *why, size_t bytes)
     return rc;
 }
 
-static void sealed(heist_graph *g)
-{
-    if (heist_load_relaxed(&g->sealed)) return; /* relaxed: under-lock */
-    free_list(g);
-    trim_nodes(g);
-    heist_store_release(&g->sealed, 1); /* N1: all of it. */
-}
-
 /* The next graph that is a module of g, from where the walk stands; or NULL. */
 static heist_graph *next_module(heist_graph *g)
 {
@@ -610,6 +630,7 @@ static void inherit(heist_graph *g, const heist_graph *module)
 static int walk_into(heist_graph *g, heist_graph *up, uint64_t walk, char *why,
                      size_t bytes)
 {
+    finish_after_fork(g);
     /* relaxed: under-lock */
     bool done = heist_load_relaxed(&g->sealed);
     int rc = 0;

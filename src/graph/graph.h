@@ -27,6 +27,8 @@
 
 #include <heist/graph.h>
 
+typedef HEIST_ATOMIC(uint32_t) hi_number;
+
 typedef enum hi_node_kind {
     HI_NODE_PLAIN,
     HI_NODE_CONDITION,
@@ -74,7 +76,7 @@ typedef struct hi_chunk hi_chunk;
 struct heist_graph {
     heist_allocator allocator;
     HEIST_ATOMIC(uint32_t) sealed;
-    HEIST_ATOMIC(uint32_t) generation; /* of the process that ran it last */
+    hi_number generation; /* of the process that ran it last */
     hi_lock lock;
     hi_node *nodes;
     uint32_t *to; /* sealed: the edges */
@@ -118,6 +120,11 @@ static inline bool hi_node_is_weak(const hi_node *n)
     return n->kind == HI_NODE_CONDITION || n->kind == HI_NODE_CHOICE;
 }
 
+/* Is this the first to meet what the child of a fork() has to put right?  Then it
+ * does so between these two, and everybody else waits. */
+bool hi_forked_begin(hi_number *generation);
+void hi_forked_end(hi_number *generation);
+
 /* Before the flows of g are counted: in the child of a fork() those of the parent
  * are nobody's, and the lock may have been held. */
 void hi_graph_after_fork(heist_graph *g);
@@ -145,8 +152,11 @@ typedef struct hi_lap {
 struct heist_profile {
     heist_graph *graph;
     uint32_t count;
-    HEIST_ATOMIC(uint32_t) used; /* by a flow */
+    hi_number used; /* by a flow of the process with that generation + 1 */
     hi_lap laps[];
 };
+
+/* For a flow; false: another one has it. */
+bool hi_profile_take(heist_profile *profile);
 
 #endif

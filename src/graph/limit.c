@@ -23,9 +23,20 @@ static hi_lock *lock_of(heist_limit *limit)
 void heist_limit_init(heist_limit *limit, uint64_t most)
 {
     heist_init(&limit->lock, 0);
-    limit->reserved = 0;
+    heist_init(&limit->generation, hi_generation());
     limit->free = most;
     limit->first = limit->last = NULL;
+}
+
+/* In the child of a fork() nobody waits who did in the parent, and the lock may
+ * have been held. */
+static void after_fork(heist_limit *limit)
+{
+    hi_number *generation = (void *)&limit->generation;
+    if (!hi_forked_begin(generation)) return;
+    *lock_of(limit) = (hi_lock){0};
+    limit->first = limit->last = NULL;
+    hi_forked_end(generation);
 }
 
 static heist_flow *root_of(const hi_wait *wait)
@@ -97,6 +108,7 @@ static void root_remove(heist_flow *root, hi_wait *wait)
 static bool take(heist_flow *root, heist_limit *limit, hi_wait *wait)
 {
     bool waits = false;
+    after_fork(limit);
     hi_lock_take(&root->lock);
     hi_lock_take(lock_of(limit));
     if (limit->free > 0) {

@@ -2,6 +2,7 @@
  *
  * profile.c: what a run has taken, kept and written down.
  */
+#include "core/runtime.h"
 #include "graph/look.h"
 #include "queue/memory.h"
 
@@ -29,9 +30,18 @@ void heist_profile_destroy(heist_profile *profile)
 {
     if (!profile) return;
     /* relaxed: own-field (the flow that used it has ended) */
-    hi_check(heist_load_relaxed(&profile->used) == 0,
+    hi_check(heist_load_relaxed(&profile->used) != hi_generation() + 1,
              "destroying a profile that a flow uses");
     hi_free(&profile->graph->allocator, profile, profile_bytes(profile->count));
+}
+
+bool hi_profile_take(heist_profile *profile)
+{
+    uint32_t mine = hi_generation() + 1;
+    /* relaxed: hint (only to refuse) */
+    uint32_t used = heist_load_relaxed(&profile->used);
+    /* relaxed: hint */
+    return used != mine && heist_cas_relaxed(&profile->used, &used, mine);
 }
 
 /* A look at a run; -ENODATA: there was none. */

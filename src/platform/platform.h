@@ -110,16 +110,14 @@ void hi_errno_set(int value);
 /* fn(arg) runs when a thread that called this ends.  One fn per process. */
 void hi_thread_at_exit(void (*fn)(void *arg), void *arg);
 
-/* What is to be done at a fork(), by the thread that calls it: before() in
- * advance, then after() in the parent and child() in the child; NULL: nothing. */
+/* child() runs in the child of a fork(), in its only thread. */
 typedef struct hi_at_fork {
-    void (*before)(void), (*after)(void), (*child)(void);
+    void (*child)(void);
     hi_futex told;
 } hi_at_fork;
 
-/* Once it has returned 0 it is done at each fork(): so to be called before what a
- * fork() must not tear apart is touched.  Threads that are first together may
- * have it done twice.  -ENOMEM. */
+/* Once it has returned 0 it is done at each fork() that begins later.  Threads that
+ * are first together may have it done twice.  -ENOMEM. */
 int hi_watch_forks(hi_at_fork *what);
 
 /* --- pages ------------------------------------------------------------ */

@@ -176,7 +176,7 @@ void hi_thread_at_exit(void (*fn)(void *arg), void *arg)
 int hi_watch_forks(hi_at_fork *what)
 {
     if (heist_load_relaxed(&what->told)) return 0; /* relaxed: hint */
-    if (pthread_atfork(what->before, what->after, what->child)) return -ENOMEM;
+    if (pthread_atfork(NULL, NULL, what->child)) return -ENOMEM;
     heist_store_relaxed(&what->told, 1); /* relaxed: hint */
     return 0;
 }
