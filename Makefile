@@ -21,7 +21,7 @@ help:
 	@echo 'make check             format, lints, symbols, headers (seconds)'
 	@echo 'make test-all [STAGE=name,name]'
 	@echo '                       sanitizers, valgrind, aarch64, long stress'
-	@echo 'make check-deep        the proof as far as it goes (an hour)'
+	@echo 'make check-deep        the proof as far as it goes (hours)'
 	@echo 'make install [PREFIX=/usr/local] [DESTDIR=]'
 	@echo 'make clean             remove build/'
 

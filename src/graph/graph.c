@@ -190,6 +190,8 @@ static void sealed(heist_graph *g)
  * is sealed once more. */
 static void finish_after_fork(heist_graph *g)
 {
+    /* relaxed: own-field (or under-lock: of who builds or seals) */
+    if (heist_load_relaxed(&g->sealed)) return;
     if (g->edge_count && !g->edges) sealed(g);
 }
 
@@ -562,8 +564,8 @@ bool hi_forked_begin(hi_number *generation)
     /* N2: it is put right.  kept: the checker knows no fork(). */
     if (HEIST_LIKELY(heist_load_acquire(generation) == now)) return false;
     hi_lock_take(&sealing);
-    if (heist_load_relaxed(generation) != now)
-        return true; /* relaxed: under-lock */
+    /* relaxed: under-lock */
+    if (heist_load_relaxed(generation) != now) return true;
     hi_lock_give(&sealing);
     return false;
 }

@@ -159,6 +159,22 @@ static void *run_first(void *arg)
     return arg;
 }
 
+/* Forks when the thread is inside, which goes on when that is done. */
+static void fork_beside(void *(*run)(void *arg), int (*as_child)(void))
+{
+    heist_store_relaxed(&inside, 0);
+    heist_store_relaxed(&forked, 0);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, run, NULL) == 0);
+    while (!heist_load_acquire(&inside))
+        sched_yield();
+    pid_t child = fork();
+    if (child == 0) _exit(as_child());
+    heist_store_release(&forked, 1);
+    check_ends_well(child);
+    pthread_join(thread, NULL);
+}
+
 TEST(a_child_never_finds_a_graph_half_ready)
 {
     if (test_cannot_fork()) return;
@@ -167,17 +183,7 @@ TEST(a_child_never_finds_a_graph_half_ready)
         until = -1;
         build(&slow, false);
         until = n;
-        heist_store_relaxed(&inside, 0);
-        heist_store_relaxed(&forked, 0);
-        pthread_t thread;
-        CHECK(pthread_create(&thread, NULL, run_first, NULL) == 0);
-        while (!heist_load_acquire(&inside))
-            sched_yield();
-        pid_t child = fork();
-        if (child == 0) _exit(use_it());
-        heist_store_relaxed(&forked, 1);
-        check_ends_well(child);
-        pthread_join(thread, NULL);
+        fork_beside(run_first, use_it);
         heist_graph_destroy(graph);
     }
 }
@@ -217,17 +223,7 @@ TEST(a_profile_in_use_is_free_in_the_child)
     CHECK_EQ(heist_graph_create(&graph, NULL), 0);
     heist_graph_add(graph, NULL, wait_for_it, NULL);
     CHECK_EQ(heist_profile_create(&profile, graph), 0);
-    heist_store_relaxed(&inside, 0);
-    heist_store_relaxed(&forked, 0);
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, run_with_profile, NULL) == 0);
-    while (!heist_load_acquire(&inside))
-        sched_yield();
-    pid_t child = fork();
-    if (child == 0) _exit(use_profile());
-    heist_store_release(&forked, 1);
-    check_ends_well(child);
-    pthread_join(thread, NULL);
+    fork_beside(run_with_profile, use_profile);
     heist_profile_destroy(profile);
     heist_graph_destroy(graph);
 }

@@ -81,7 +81,10 @@ static heist_runtime *used_runtime(unsigned workers)
 TEST(an_idle_pool_burns_no_cpu)
 {
     heist_runtime *rt = used_runtime(WORKERS_MAX);
-    wait_for_rest(WORKERS_MAX, 2 * HEIST_SECOND);
+    wait_for_rest(WORKERS_MAX, HEIST_SECOND);
+    int64_t before = cpu_of_workers(WORKERS_MAX);
+    sleep_for(2 * HEIST_SECOND);
+    CHECK_EQ(cpu_of_workers(WORKERS_MAX) - before, 0);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
 
