@@ -9,85 +9,75 @@
  * of the row: one fork for each place but the last, and a thief gets all that
  * is left.  The last place is gone on with instead of called; the serial
  * version does the same, which makes it 12 % faster than plain recursion.
+ *
+ * Numbers, not a struct of them: gcc passes a struct of three by two stores and a
+ * wider load of both, for which the processor has to wait.
  */
 #include "ours.h"
 
-struct board {
-    uint32_t open, left, right;
-};
-
-static inline struct board put(struct board b, uint32_t bit)
-{
-    return (struct board){b.open ^ bit, (b.left | bit) << 1,
-                          (b.right | bit) >> 1};
-}
-
-static inline uint32_t places(struct board b)
-{
-    return b.open & ~(b.left | b.right);
-}
-
-static uint64_t row(struct board b, uint32_t here)
+static uint64_t row(uint32_t open, uint32_t left, uint32_t right, uint32_t here)
 {
     uint64_t sum = 0;
     if (!here) return 0;
     for (;;) {
-        uint32_t bit = here & -here;
-        struct board next = put(b, bit);
+        uint32_t bit = here & -here, o = open ^ bit;
+        uint32_t l = (left | bit) << 1, r = (right | bit) >> 1;
         here ^= bit;
         if (here) {
-            sum += row(next, places(next));
+            sum += row(o, l, r, o & ~(l | r));
         } else {
-            if (!next.open) return sum + 1;
-            here = places(next);
+            if (!o) return sum + 1;
+            here = o & ~(l | r);
             if (!here) return sum;
-            b = next;
+            open = o, left = l, right = r;
         }
     }
 }
 
 uint64_t serial_nqueens(unsigned n)
 {
-    struct board b = {(1U << n) - 1, 0, 0};
-    return row(b, b.open);
+    uint32_t all = (1U << n) - 1;
+    return row(all, 0, 0, all);
 }
 
-static inline uint64_t par_row(heist_ctx c, struct board b, uint32_t here);
+static inline uint64_t par_row(heist_ctx c, uint32_t open, uint32_t left,
+                               uint32_t right, uint32_t here);
 
 static void rest_of_row(heist_ctx c, heist_frame *f)
 {
-    struct board b = {(uint32_t)f->arg[0].u, (uint32_t)f->arg[1].u,
-                      (uint32_t)f->arg[2].u};
-    f->result.u = par_row(c, b, (uint32_t)f->arg[3].u);
+    f->result.u = par_row(c, (uint32_t)f->arg[0].u, (uint32_t)f->arg[1].u,
+                          (uint32_t)f->arg[2].u, (uint32_t)f->arg[3].u);
 }
 
-static inline void save(heist_frame *f, struct board b)
+static inline void save(heist_frame *f, uint32_t open, uint32_t left,
+                        uint32_t right)
 {
-    f->arg[0].u = b.open;
-    f->arg[1].u = b.left;
-    f->arg[2].u = b.right;
+    f->arg[0].u = open;
+    f->arg[1].u = left;
+    f->arg[2].u = right;
 }
 
-static inline uint64_t par_row(heist_ctx c, struct board b, uint32_t here)
+static inline uint64_t par_row(heist_ctx c, uint32_t open, uint32_t left,
+                               uint32_t right, uint32_t here)
 {
     uint64_t sum = 0;
     heist_frame *rest = heist_slot(c);
     if (!here) return 0;
-    save(rest, b);
+    save(rest, open, left, right);
     for (;;) {
-        uint32_t bit = here & -here;
-        struct board next = put(b, bit);
+        uint32_t bit = here & -here, o = open ^ bit;
+        uint32_t l = (left | bit) << 1, r = (right | bit) >> 1;
         here ^= bit;
         if (here) {
             rest->arg[3].u = here;
-            sum += par_row(heist_fork(c, rest_of_row), next, places(next));
+            sum += par_row(heist_fork(c, rest_of_row), o, l, r, o & ~(l | r));
             if (!heist_join(c)) return sum + rest->result.u;
         } else {
-            if (!next.open) return sum + 1;
-            here = places(next);
+            if (!o) return sum + 1;
+            here = o & ~(l | r);
             if (!here) return sum;
-            b = next;
-            save(rest, b);
+            open = o, left = l, right = r;
+            save(rest, open, left, right);
         }
     }
 }
@@ -95,8 +85,8 @@ static inline uint64_t par_row(heist_ctx c, struct board b, uint32_t here)
 static void root(heist_ctx c, void *arg)
 {
     uint64_t *n = arg;
-    struct board b = {(1U << *n) - 1, 0, 0};
-    *n = par_row(c, b, b.open);
+    uint32_t all = (1U << *n) - 1;
+    *n = par_row(c, all, 0, 0, all);
 }
 
 uint64_t ours_nqueens(unsigned n)
