@@ -21,11 +21,12 @@
 #include "platform/platform.h"
 
 enum {
-    ORDERED_LEAST = 1000,     /* ns of a stretch in order, or ... */
-    ORDERED_PART = 8,         /* ... so much of the time that has passed, ... */
+    ORDERED_LEAST = 2000,     /* ns of a stretch in order, or ... */
+    ORDERED_PART = 4,         /* ... so much of the time that has passed, ... */
     ORDERED_LONGEST = 100000, /* ... at most so long */
     ORDERED_GROWS = 16, /* times, while that is far away; the first is one */
-    ORDERED_SHARE = 4   /* no stretch is more of what is left */
+    ORDERED_SHARE = 4,  /* no stretch is more of what is left */
+    ORDERED_STEPS = 4   /* pieces of the half of a stretch, at least */
 };
 
 static size_t not_zero(size_t n)
@@ -215,14 +216,31 @@ static bool next_stretch(queue *q, size_t longest, size_t *begin, size_t *end)
     return true;
 }
 
+/* Step by step: who is not needed any more is to end soon, and a fork for each
+ * step would only make others take less than a stretch. */
+static void run_half(heist_ctx c, hi_loop *l, size_t begin, size_t end,
+                     size_t grain)
+{
+    if (end - begin > grain) {
+        halves(c, l, begin, end, grain);
+        return;
+    }
+    size_t step = (end - begin) / ORDERED_STEPS + 1;
+    while (begin < end) {
+        size_t next = begin + hi_smaller(step, end - begin);
+        run_piece(c, l, begin, next);
+        begin = next;
+    }
+}
+
 /* With a fork in any case, if only of an empty half: that is where others are
  * heard. */
 static void run_stretch(heist_ctx c, hi_loop *l, size_t begin, size_t end,
                         size_t grain)
 {
     size_t middle = end - (end - begin) / 2;
-    halves(fork_part(c, l, middle, end, grain), l, begin, middle, grain);
-    if (heist_join(c)) halves(c, l, middle, end, grain);
+    run_half(fork_part(c, l, middle, end, grain), l, begin, middle, grain);
+    if (heist_join(c)) run_half(c, l, middle, end, grain);
 }
 
 /* How long a stretch should take: if what was wanted is found, stretches behind

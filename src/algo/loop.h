@@ -36,7 +36,7 @@ void hi_loop_in_order(heist_ctx c, hi_loop *l, size_t begin, size_t end);
 
 /* What a grain by the clock goes by; loop.c says why. */
 enum {
-    HI_PIECE_TIME = 10000, /* ns: thousands of forks */
+    HI_PIECE_TIME = 20000, /* ns: thousands of forks */
     HI_SMALL_TIME = 8000,  /* ns: less than it takes to wake somebody */
     HI_FEWEST = 3,         /* pieces of a range that does not last longer; */
     HI_ENOUGH = 16,        /* of others: so many or more */

@@ -102,13 +102,18 @@ void hi_frame_run(hi_worker *w, heist_frame *f, heist_frame *cursor)
         hi_strand_resume((hi_strand *)(old & ~(uintptr_t)HI_FRAME_LETTER));
 }
 
-void hi_strand_call(hi_strand *s)
+void hi_strand_call_again(hi_strand *s)
 {
-    if (heist_load_relaxed(&s->hungry)) return;           /* relaxed: hint */
     heist_store_relaxed(&s->hungry, 1);                   /* relaxed: hint */
     heist_store_relaxed(&s->hot.limit, (heist_frame *)0); /* relaxed: hint */
     /* relaxed: hint (raising it is always safe; the owner lowers it) */
     heist_store_relaxed(&s->hot.line, HI_LINE_RAISED);
+}
+
+void hi_strand_call(hi_strand *s)
+{
+    /* relaxed: hint */
+    if (!heist_load_relaxed(&s->hungry)) hi_strand_call_again(s);
 }
 
 bool hi_strand_has_private(const hi_strand *s)

@@ -93,8 +93,10 @@ void hi_frame_run(hi_worker *w, heist_frame *f, heist_frame *cursor);
 /* Owner.  Waits until the thief is done; the frame is free afterwards. */
 void hi_frame_settle(hi_worker *w, hi_strand *s, heist_frame *f);
 
-/* Thief.  Asks the strand's owner to expose something. */
+/* Thief.  Asks the strand's owner to expose something, unless that was done; or
+ * once more, because the owner of a young region puts off who calls. */
 void hi_strand_call(hi_strand *s);
+void hi_strand_call_again(hi_strand *s);
 
 /* Any thread.  Has the strand an open private frame?  A look. */
 bool hi_strand_has_private(const hi_strand *s);

@@ -24,6 +24,7 @@
 enum {
     INJECTOR_TICK = 61,   /* every so many picks the injector comes first */
     BATCH = 16,           /* taken from the injector in one go */
+    CALL_AGAIN = 4,       /* passes of a search from one call to the next */
     MEMORY_LOOK = 1000000 /* ns between looks for memory, without any */
 };
 
@@ -186,8 +187,9 @@ typedef struct pass {
     bool hidden; /* met private frames */
 } pass;
 
-/* Visits every other worker once, from a random start. */
-static pass steal_pass(hi_worker *w, heist_frame *cursor)
+/* Visits every other worker once, from a random start; calls for what is hidden,
+ * or calls again. */
+static pass steal_pass(hi_worker *w, heist_frame *cursor, bool again)
 {
     pass p = {{WORK_NONE, NULL}, false, false};
     heist_runtime *rt = w->rt;
@@ -217,7 +219,7 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor)
         hi_count(&w->stats.failed, 1);
         hi_strand *s = hi_worker_shown(victim);
         if (s && hi_strand_has_private(s)) {
-            hi_strand_call(s);
+            (again ? hi_strand_call_again : hi_strand_call)(s);
             p.hidden = true;
         }
     }
@@ -395,15 +397,15 @@ static work search(hi_worker *w, heist_frame *cursor)
     if (hi_worker_is_crowded(w->rt)) spin = 0;
     w->called = false;
     int64_t until = may && spin ? hi_clock() + spin : 0;
-    for (unsigned passes = 0; may; passes++) {
-        pass p = steal_pass(w, cursor);
+    for (unsigned passes = 1; may; passes++) {
+        pass p = steal_pass(w, cursor, passes % CALL_AGAIN == 0);
         got = p.found.kind != WORK_NONE ? p.found : local(w, cursor);
         if (got.kind != WORK_NONE) break;
         if (p.retry) continue;
         bool late = hi_clock() >= until;
         if (late && p.hidden) got = rescue_pass(w, cursor);
         if (got.kind != WORK_NONE || hi_runtime_is(w->rt, HI_ENDING)) break;
-        if (late && (!spin || passes >= rt->config.steal_attempts)) break;
+        if (late && (!spin || passes > rt->config.steal_attempts)) break;
         for (unsigned i = 0; i < 8; i++)
             hi_cpu_relax();
     }

@@ -96,8 +96,8 @@ static bool look_on_demand(hi_worker *w, hi_strand *s, ptrdiff_t private,
                            int64_t now)
 {
     if (heist_load_relaxed(&s->hungry)) { /* relaxed: hint */
-        /* A tiny region is over before sharing it pays; let him wait, and serve
-         * him at the next look. */
+        /* A tiny region is over before sharing it pays; let him wait.  He will
+         * call again. */
         if (now - s->started < SHARE_AGE) return false;
         heist_store_relaxed(&s->hungry, 0); /* relaxed: hint */
         return expose(w, s, (private + 1) / 2);
@@ -160,8 +160,10 @@ static bool look(hi_worker *w, hi_strand *s, heist_frame *top)
     bool first = s->started == 0;
     bool wake = first && begin(w, s);
     if (hi_sleep_unwatched(w->rt)) wake = true;
-    /* A small region ends without having looked at the clock. */
-    if (first && !wake && !is_eager(w) && s->skip > 0) return false;
+    /* A small region ends without having looked at the clock, unless somebody
+     * is waiting: for him its age counts from now on. */
+    bool called = heist_load_relaxed(&s->hungry); /* relaxed: hint */
+    if (first && !wake && !called && !is_eager(w) && s->skip > 0) return false;
     int64_t now = hi_clock();
     if (s->started == HI_UNTIMED) s->started = s->boundary = s->looked = now;
     if (wake) s->skip = 0, woken(s, now);

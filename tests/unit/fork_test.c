@@ -261,6 +261,42 @@ TEST(rescue_takes_an_open_private_frame_and_no_closed_one)
     hi_strand_destroy(s);
 }
 
+/* Opens a frame below it, as the newest, and closes it. */
+static void fork_and_join(heist_ctx c)
+{
+    heist_slot(c)->arg[0].u = 0;
+    (void)heist_fork(c, one);
+    CHECK(heist_join(c));
+}
+
+static void put_off_root(heist_ctx c, void *arg)
+{
+    hi_strand *s = hi_strand_from(c.strand);
+    bool *served = arg;
+    heist_slot(c)->arg[0].u = 0;
+    heist_ctx k = heist_fork(c, one);
+    hi_strand_call(s);
+    fork_and_join(k); /* too young: he is put off */
+    int64_t until = hi_clock() + 20000;
+    while (hi_clock() < until)
+        ;
+    hi_strand_call_again(s);
+    fork_and_join(k);
+    /* relaxed: test (the owner's own) */
+    *served = heist_load_relaxed(&s->split) > s->base;
+    (void)heist_join(c);
+}
+
+/* One worker and the caller are a crowd: nobody else calls or takes. */
+TEST(who_was_put_off_by_a_young_region_is_served_when_he_calls_again)
+{
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
+    bool served = false;
+    CHECK_EQ(heist_run(rt, put_off_root, &served), 0);
+    CHECK(served);
+    pool_stop(rt);
+}
+
 TEST(without_a_runtime_the_answer_is_the_same)
 {
     heist_runtime *rt = pool_start(2, HEIST_ON_DEMAND);
