@@ -26,8 +26,9 @@ extern "C" {
  * thread outside enters by heist_run.  Work is split while others ask for it;
  * small inputs stay where they are.  Every function returns when all of its
  * work is done.  Arrays have n elements of `size` bytes each, of any alignment
- * up to 64 that the element type allows; n may be 0, size not.  Functions of yours run at
- * the same time on several threads; those that get a context may fork.
+ * up to 64 that the element type allows; n may be 0, size not.  Functions of
+ * yours run at the same time on several threads; those that get a context may
+ * fork.
  *
  * From (all of them): a parallel function, with its own context.
  * Memory: an algorithm that uses some says so.  Without it most are only slower;
@@ -102,6 +103,12 @@ HEIST_API bool heist_for_while(heist_ctx c, size_t begin, size_t end,
  */
 HEIST_API int heist_try_for(heist_ctx c, size_t begin, size_t end,
                             heist_try_fn *body, void *arg);
+
+/* The same with pieces as those of heist_for_grain: for bodies that have
+ * something to prepare.  What is begun before a failure is seen may be far
+ * behind it. */
+HEIST_API int heist_try_for_grain(heist_ctx c, size_t begin, size_t end,
+                                  size_t grain, heist_try_fn *body, void *arg);
 
 /* --- reductions ----------------------------------------------------------- */
 
@@ -383,8 +390,8 @@ HEIST_API void heist_sort(heist_ctx c, void *base, size_t n, size_t size,
  * or strictly the other way round, takes one comparison per element.
  *
  * Memory:  n elements; of more than 64 bytes two words each, and one element of
- *          128 and 64 KiB or one more; none for known comparisons if there is none, and for up to 2048
- *          bytes of elements.
+ *          128 and 64 KiB or one more; none for known comparisons if there is
+ *          none, and for up to 2048 bytes of elements.
  * Returns: 0 or -ENOMEM.
  */
 HEIST_API int heist_sort_stable(heist_ctx c, void *base, size_t n, size_t size,
@@ -408,7 +415,8 @@ HEIST_API int heist_sort_by_key(heist_ctx c, void *base, size_t n, size_t size,
  * The same with keys of any kind: `key` makes one per element, of key_size bytes,
  * and compare gets two of them.  Where comparing means going to look somewhere
  * else, a key that holds the beginning of what is there saves most of the way:
- * for strings, their first 8 bytes as a number and the pointer.
+ * for strings, their first 8 bytes as a number and the pointer.  Keys that are
+ * compared by heist_by_f64 or its relatives are sorted as heist_sort_by_key does.
  *
  * Memory:  n keys with their indices, twice, each as long as the next power of
  *          two (of more than 32 bytes once, and two words each); one element of
@@ -425,7 +433,7 @@ HEIST_API int heist_sort_by_cached_key(heist_ctx c, void *base, size_t n,
 HEIST_API void heist_nth(heist_ctx c, void *base, size_t n, size_t size,
                          size_t k, heist_compare_fn *compare, void *arg);
 /* Sorts the k smallest to the front; the rest is in any order.  k above n: all
- * are sorted. */
+ * are sorted.  Memory: as heist_sort for k elements. */
 HEIST_API void heist_top(heist_ctx c, void *base, size_t n, size_t size,
                          size_t k, heist_compare_fn *compare, void *arg);
 

@@ -68,8 +68,8 @@ static size_t area_of(const heist_tile *t)
     return beyond ? SIZE_MAX : area;
 }
 
-/* Halves the side that is too long, or else the longer one; t becomes the first
- * half.  False: small enough. */
+/* Halves the side that is too long, or else the longer one of those that are not
+ * given; t becomes the first half.  False: small enough. */
 static bool cut(const plane *p, heist_tile *t, heist_tile *second,
                 size_t largest)
 {
@@ -78,7 +78,9 @@ static bool cut(const plane *p, heist_tile *t, heist_tile *second,
     bool wide = p->columns && columns > p->columns;
     if (!tall && !wide) {
         if (area_of(t) <= largest) return false;
-        tall = wide = true;
+        tall = !p->rows && rows > 1;
+        wide = !p->columns && columns > 1;
+        if (!tall && !wide) return false;
     }
     *second = *t;
     if (tall && (!wide || rows > columns))
@@ -217,14 +219,29 @@ static bool try_skip(hi_loop *l, size_t begin, size_t end)
     return begin > heist_load_relaxed(&t->failed); /* relaxed: hint */
 }
 
+static try_loop try_loop_of(heist_try_fn *body, void *arg, size_t grain)
+{
+    try_loop t = {
+        .loop = {.piece = try_piece, .skip = try_skip, .grain = grain},
+        .body = body,
+        .arg = arg};
+    heist_init(&t.taken, false);
+    heist_init(&t.failed, SIZE_MAX);
+    return t;
+}
+
 int heist_try_for(heist_ctx c, size_t begin, size_t end, heist_try_fn *body,
                   void *arg)
 {
-    try_loop t = {.loop = {.piece = try_piece, .skip = try_skip},
-                  .body = body,
-                  .arg = arg};
-    heist_init(&t.taken, false);
-    heist_init(&t.failed, SIZE_MAX);
+    try_loop t = try_loop_of(body, arg, 0);
     hi_loop_in_order(c, &t.loop, begin, end);
+    return t.error;
+}
+
+int heist_try_for_grain(heist_ctx c, size_t begin, size_t end, size_t grain,
+                        heist_try_fn *body, void *arg)
+{
+    try_loop t = try_loop_of(body, arg, grain ? grain : 1);
+    hi_loop_run(c, &t.loop, begin, end);
     return t.error;
 }

@@ -172,6 +172,12 @@ static void failures(heist_ctx c, void *arg)
         size_t first = t.bad[0] < t.bad[1] ? t.bad[0] : t.bad[1];
         CHECK_EQ(heist_try_for(c, 0, n, count_try, &t), -(int)first - 1);
         tally_check(&t, first);
+        tally again = tally_of(0, n);
+        memcpy(again.bad, t.bad, sizeof t.bad);
+        size_t grain = test_random(&seed) % (n + 10);
+        CHECK_EQ(heist_try_for_grain(c, 0, n, grain, count_try, &again),
+                 -(int)first - 1);
+        tally_check(&again, first);
     }
 }
 
@@ -287,14 +293,22 @@ typedef struct plane {
     HEIST_ATOMIC(uint8_t) *times;
 } plane;
 
+/* At most what was given, and at least half of it unless there is no more. */
+static void check_side(size_t side, size_t all, size_t given)
+{
+    if (!given) return;
+    CHECK(side <= given);
+    CHECK(2 * side >= given || side == all);
+}
+
 static void count_tile(heist_ctx c, heist_tile t, void *arg)
 {
     (void)c;
     plane *p = arg;
     CHECK(t.row < t.row_end && t.row_end <= p->rows);
     CHECK(t.column < t.column_end && t.column_end <= p->columns);
-    CHECK(!p->tile_rows || t.row_end - t.row <= p->tile_rows);
-    CHECK(!p->tile_columns || t.column_end - t.column <= p->tile_columns);
+    check_side(t.row_end - t.row, p->rows, p->tile_rows);
+    check_side(t.column_end - t.column, p->columns, p->tile_columns);
     for (size_t r = t.row; r < t.row_end; r++)
         for (size_t k = t.column; k < t.column_end; k++)
             heist_add_relaxed(&p->times[r * p->columns + k], 1);
@@ -326,10 +340,12 @@ static void planes(heist_ctx c, void *arg)
         check_plane(c, rows, columns, 0, 0);
         check_plane(c, rows, columns, test_random(&seed) % 50,
                     test_random(&seed) % 50);
+        check_plane(c, rows, columns, test_random(&seed) % 50, 0);
+        check_plane(c, rows, columns, 0, test_random(&seed) % 50);
     }
 }
 
-TEST(every_cell_of_a_plane_is_in_one_tile_of_at_most_the_given_size)
+TEST(every_cell_of_a_plane_is_in_one_tile_of_about_the_given_size)
 {
     input_on_all_workers(planes, NULL);
 }
