@@ -50,7 +50,7 @@ test-all:
 
 # What it finds out stands in docs/proof.md.
 check-deep:
-	@HEIST_DEEP=1 scripts/test-all model,mutants,protocols,nets,tsan_strict,noise,mix
+	@HEIST_DEEP=1 scripts/test-all '$(STAGE)'
 	@tools/proof-table --write
 
 install:

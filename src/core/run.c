@@ -79,6 +79,8 @@ static int serial_run(heist_root_fn *fn, void *arg)
     hi_worker alone = {.guest = true, .inside = 1};
     if (hi_worker_init(&alone, NULL) < 0) return -ENOMEM;
     alone.native = hi_strand_create(0);
+    /* No room for one more?  A start that failed has left some in the pool. */
+    if (!alone.native) alone.native = hi_strand_create(HI_STACK_BYTES);
     int rc = alone.native ? 0 : -ENOMEM;
     if (rc == 0) {
         void *before = hi_self_get();
@@ -105,7 +107,7 @@ static int run_errand(heist_ctx c, void *arg)
     return 0;
 }
 
-/* More guests than seats: send it in and wait outside. */
+/* No seat, or no memory for a guest: send it in and wait outside. */
 static int send_in(heist_runtime *rt, heist_root_fn *fn, void *arg)
 {
     errand e = {fn, arg};
@@ -129,7 +131,7 @@ arrive(heist_runtime *rt, heist_root_fn *fn, void *arg, hi_worker **out)
     rt = hi_runtime_get(rt);
     if (!rt) return w ? hi_worker_run(w, fn, arg) : serial_run(fn, arg);
     int rc = hi_guest_sit(rt, out);
-    if (rc == -EUSERS) return send_in(rt, fn, arg);
+    if (rc == -EUSERS || rc == -ENOMEM) return send_in(rt, fn, arg);
     return rc < 0 ? rc : SEATED;
 }
 

@@ -204,7 +204,7 @@ static int config_complete(heist_config *c)
     if (c->queue_capacity == 0) c->queue_capacity = 256;
     if (c->steal_attempts == 0) c->steal_attempts = 32;
     if (c->quantum == 0) c->quantum = 100 * HEIST_MICROSECOND;
-    if (c->stack_bytes == 0) c->stack_bytes = 8 << 20;
+    if (c->stack_bytes == 0) c->stack_bytes = HI_STACK_BYTES;
     if (c->stack_bytes < 64 << 10) c->stack_bytes = 64 << 10;
     if (c->seed == 0) c->seed = 0x9e3779b97f4a7c15u;
     return 0;
@@ -226,9 +226,15 @@ static void log_start(heist_runtime *rt)
     snprintf(line, sizeof line, "heist: started, %u worker%s", rt->workers,
              rt->workers == 1 ? "" : "s");
     hi_log(rt, line);
-    if (!heist_load_relaxed(&rt->rescue)) /* relaxed: init */
+    /* relaxed: init */
+    if (heist_load_relaxed(&rt->rescue) != HI_RESCUE_TAKES)
         hi_log(rt, "heist: no membarrier here, so frames behind a long leaf "
                    "wait for their owner");
+}
+
+static hi_rescue rescue_here(void)
+{
+    return hi_barrier_init() ? HI_RESCUE_TAKES : HI_RESCUE_CALLS;
 }
 
 int heist_start(heist_runtime **out, const heist_config *config)
@@ -244,7 +250,7 @@ int heist_start(heist_runtime **out, const heist_config *config)
     rt->spin = spin_of(c.idle);
     rt->settle_spins = SETTLE_SPINS;
     rt->answer_spins = ANSWER_SPINS;
-    heist_init(&rt->rescue, hi_barrier_init());
+    heist_init(&rt->rescue, rescue_here());
     heist_init(&rt->generation, hi_generation());
     rc = pool_create(rt);
     if (rc < 0) goto fail;
@@ -273,7 +279,7 @@ static bool revive(heist_runtime *rt)
         heist_init(&rt->lock.word, 0);
         heist_init(&rt->visitors, 0);
         heist_init(&rt->waiting, 0);
-        heist_init(&rt->rescue, hi_barrier_init());
+        heist_init(&rt->rescue, rescue_here());
         if (!rt->parents) rt->parents = rt->pool;
         ok = pool_create(rt) == 0;
         if (ok && threads_start(rt) < 0) {

@@ -20,6 +20,14 @@ typedef enum hi_phase {
     HI_ENDING    /* the workers end */
 } hi_phase;
 
+/* What becomes of frames behind a long leaf, and who sees to strands that do not
+ * look by themselves. */
+typedef enum hi_rescue {
+    HI_RESCUE_NONE,  /* nobody keeps watch: for tests */
+    HI_RESCUE_TAKES, /* hi_barrier_all works here */
+    HI_RESCUE_CALLS  /* it does not: the watchman can only call */
+} hi_rescue;
+
 /*
  * A runtime.
  *
@@ -37,7 +45,7 @@ struct heist_runtime {
     HEIST_ATOMIC(uint64_t) visitors;   /* foreign threads: inside, leaving */
     hi_sleep sleep;
     unsigned workers;
-    HEIST_ATOMIC(uint32_t) rescue; /* hi_barrier_all works here */
+    HEIST_ATOMIC(uint32_t) rescue; /* hi_rescue */
 
     heist_config config HEIST_ALIGNED(HEIST_LINE);
     int64_t spin;     /* how long a search lasts */

@@ -154,7 +154,7 @@ bool hi_sleep_unwatched(heist_runtime *rt)
 {
     hi_sleep *s = &rt->sleep;
     if (heist_load_relaxed(&s->watchman)) return false; /* relaxed: after-S9 */
-    /* relaxed: hint (without the barrier he could do nothing) */
+    /* relaxed: hint (only tests do without him) */
     if (!heist_load_relaxed(&rt->rescue)) return false;
     if (heist_load_relaxed(&s->searching)) return false; /* relaxed: after-S9 */
     /* relaxed: after-S10 (who leaves sees to it) */
@@ -225,7 +225,7 @@ static int64_t watch_until(hi_worker *w)
     w->watch_idle = idle ? w->watch_idle + 1 : 0;
     heist_store_relaxed(&s->forked, 0); /* relaxed: hint */
     if (w->guest || w->watch_idle > WATCH_IDLE_TIMES) return HEIST_FOREVER;
-    /* relaxed: hint (without the barrier he could do nothing) */
+    /* relaxed: hint (only tests do without him) */
     if (!heist_load_relaxed(&w->rt->rescue)) return HEIST_FOREVER;
     /* relaxed: hint */
     if (!heist_cas_relaxed(&s->watchman, &nobody, w->index + 1))

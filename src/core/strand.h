@@ -38,6 +38,8 @@ enum {
     HI_UNTIMED = -1,
     /* Address space of one strand, and its alignment. */
     HI_STRAND_SPAN = 128 << 20,
+    /* Of a worker's stacks, unless configured. */
+    HI_STACK_BYTES = 8 << 20,
     /* Bytes of frames usable at first where memory is counted when promised. */
     HI_STRAND_COMMIT = 64 << 10,
     /* A fresh strand looks at forks this deep and at joins this near the root,

@@ -295,7 +295,7 @@ void hi_job_help(heist_ctx c, const hi_job_owner *owner)
  */
 static bool answers(heist_runtime *rt, hi_strand *s)
 {
-    hi_strand_call(s);
+    hi_strand_call_again(s);
     for (int i = 0; i < rt->answer_spins; i++) {
         if (!heist_load_relaxed(&s->hungry)) return true; /* relaxed: hint */
         hi_cpu_relax();
@@ -303,12 +303,13 @@ static bool answers(heist_runtime *rt, hi_strand *s)
     return false;
 }
 
-/* Takes a frame from behind somebody's long leaf. */
+/* Takes a frame from behind somebody's long leaf; and calls those who would not
+ * look by themselves, because all their forks are at one depth. */
 static work rescue_pass(hi_worker *w, heist_frame *cursor)
 {
     heist_runtime *rt = w->rt;
-    /* relaxed: hint */
-    if (!heist_load_relaxed(&rt->rescue) || hi_worker_is_crowded(rt))
+    uint32_t rescue = heist_load_relaxed(&rt->rescue); /* relaxed: hint */
+    if (rescue == HI_RESCUE_NONE || hi_worker_is_crowded(rt))
         return (work){WORK_NONE, NULL};
     uint32_t n = hi_victim_count(rt);
     for (uint32_t i = 0; i < n; i++) {
@@ -316,7 +317,8 @@ static work rescue_pass(hi_worker *w, heist_frame *cursor)
         hi_strand *s = hi_worker_shown(victim);
         while (victim != w && s) {
             heist_frame *f = NULL;
-            if (hi_strand_has_private(s) && !answers(rt, s))
+            if (hi_strand_has_private(s) && !answers(rt, s) &&
+                rescue == HI_RESCUE_TAKES)
                 f = hi_frame_rescue(s, cursor);
             s = heist_load_relaxed(&s->outer); /* relaxed: hint */
             if (!f) continue;
@@ -383,8 +385,8 @@ static work local(hi_worker *w, heist_frame *cursor)
 }
 
 /*
- * Searches until there is something or it has been long enough; a pass that
- * met a race does not count, there is work.  A guest does not count as a
+ * Searches until there is something or it has been long enough; not after a pass
+ * that met a race, there is work.  A guest does not count as a
  * searcher: nobody relies on it.
  */
 static work search(hi_worker *w, heist_frame *cursor)
@@ -397,8 +399,10 @@ static work search(hi_worker *w, heist_frame *cursor)
     if (hi_worker_is_crowded(w->rt)) spin = 0;
     w->called = false;
     int64_t until = may && spin ? hi_clock() + spin : 0;
+    /* By quanta a call stands until the next boundary. */
+    bool again = rt->config.exposure == HEIST_ON_DEMAND;
     for (unsigned passes = 1; may; passes++) {
-        pass p = steal_pass(w, cursor, passes % CALL_AGAIN == 0);
+        pass p = steal_pass(w, cursor, again && passes % CALL_AGAIN == 0);
         got = p.found.kind != WORK_NONE ? p.found : local(w, cursor);
         if (got.kind != WORK_NONE) break;
         if (p.retry) continue;

@@ -104,6 +104,35 @@ TEST(a_frame_stack_grows_where_memory_is_counted_when_promised)
 
 /* --- becoming a guest --------------------------------------------------------- */
 
+static void *run_without_room(void *arg)
+{
+    hi_strand *kept = fault_drain(0);
+    fault_spine s = fault_spine_of(50);
+    fault_arm(FAULT_MAP | FAULT_THREAD, 1, FAULT_EVER_ON);
+    CHECK_EQ(heist_run(arg, fault_spine_root, &s), 0);
+    CHECK(fault_disarm() > 0);
+    fault_refill(kept);
+    fault_check_spine(&s);
+    return NULL;
+}
+
+static void on_a_new_thread(heist_runtime *rt)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, run_without_room, rt), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+/* One of the workers does it; without any, on a strand that one has left.  Before
+ * threads that have been guests leave their seats to others. */
+TEST(a_thread_without_room_for_frames_of_its_own_still_gets_its_answer)
+{
+    heist_runtime *rt = fault_start(2, HEIST_ON_DEMAND);
+    on_a_new_thread(rt);
+    fault_stop(rt);
+    on_a_new_thread(NULL);
+}
+
 enum {
     VISITORS = 64
 };

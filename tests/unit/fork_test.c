@@ -4,6 +4,7 @@
 #include "fib.h"
 #include "pool.h"
 
+#include <errno.h>
 #include <heist.h>
 #include <pthread.h>
 
@@ -266,17 +267,16 @@ static void fork_and_join(heist_ctx c)
 {
     heist_slot(c)->arg[0].u = 0;
     (void)heist_fork(c, one);
-    CHECK(heist_join(c));
+    (void)heist_join(c);
 }
 
 static void put_off_root(heist_ctx c, void *arg)
 {
     hi_strand *s = hi_strand_from(c.strand);
     bool *served = arg;
-    heist_slot(c)->arg[0].u = 0;
-    heist_ctx k = heist_fork(c, one);
     hi_strand_call(s);
-    fork_and_join(k); /* too young: he is put off */
+    heist_slot(c)->arg[0].u = 0;
+    heist_ctx k = heist_fork(c, one); /* too young: he is put off */
     int64_t until = hi_clock() + 20000;
     while (hi_clock() < until)
         ;
@@ -295,6 +295,75 @@ TEST(who_was_put_off_by_a_young_region_is_served_when_he_calls_again)
     CHECK_EQ(heist_run(rt, put_off_root, &served), 0);
     CHECK(served);
     pool_stop(rt);
+}
+
+static HEIST_ATOMIC(uint32_t) taken;
+
+static void taken_right(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    f->result.u = 0;
+    heist_store_release(&taken, 1); /* the owner goes on */
+}
+
+static int nothing(heist_ctx c, void *arg)
+{
+    (void)c;
+    (void)arg;
+    return 0;
+}
+
+typedef struct deaf {
+    heist_runtime *rt;
+    bool spawns;
+} deaf;
+
+/* When all others sleep: was called, has put its marks far away, and forks until
+ * somebody takes what is open.  Whoever has run a task searches afterwards. */
+static void deaf_root(heist_ctx c, void *arg)
+{
+    hi_strand *s = hi_strand_from(c.strand);
+    const deaf *d = arg;
+    fork_and_join(c); /* looks: somebody comes to keep watch */
+    while (heist_load_relaxed(&d->rt->sleep.awake) > 1) /* relaxed: test */
+        hi_cpu_relax();
+    hi_lock_take(&s->lock);
+    s->started = 1;
+    s->reach = -4096;
+    s->step = 4096;
+    heist_store_relaxed(&s->hungry, 1);                 /* relaxed: test */
+    heist_store_relaxed(&s->hot.limit, s->base + 4096); /* relaxed: test */
+    heist_store_relaxed(&s->hot.line, s->base);         /* relaxed: test */
+    hi_lock_give(&s->lock);
+    heist_ctx k = heist_fork(c, taken_right);
+    while (!heist_load_acquire(&taken)) {
+        int rc = 0;
+        if (d->spawns) rc = heist_spawn(d->rt, nothing, NULL, NULL, HEIST_NOW);
+        CHECK(rc == 0 || rc == -EAGAIN);
+        for (int i = 0; i < 10000; i++)
+            fork_and_join(k);
+    }
+    CHECK(!heist_join(c));
+}
+
+static void is_heard(hi_rescue rescue, bool spawns)
+{
+    heist_runtime *rt = pool_start(4, HEIST_ON_DEMAND);
+    heist_store_relaxed(&rt->rescue, (uint32_t)rescue); /* relaxed: test */
+    heist_store_relaxed(&taken, 0);                     /* relaxed: test */
+    CHECK_EQ(heist_run(rt, deaf_root, &(deaf){rt, spawns}), 0);
+    pool_stop(rt);
+}
+
+/* Nobody keeps watch: without a second call it stands still. */
+TEST(a_search_calls_again)
+{
+    is_heard(HI_RESCUE_NONE, true);
+}
+
+TEST(where_nothing_can_be_rescued_the_watchman_calls)
+{
+    is_heard(HI_RESCUE_CALLS, false);
 }
 
 TEST(without_a_runtime_the_answer_is_the_same)

@@ -2,10 +2,12 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <heist.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const cli_command top = {
     .name = "",
@@ -75,8 +77,19 @@ static int dispatch(int argc, char **argv)
     return cli_misused(&top, "unknown %s '%s'", kind, word);
 }
 
+/* The first file to be opened must not become a closed standard output.  Read
+ * only: what is written there still fails. */
+static void keep_standard_streams(void)
+{
+    int fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = dup(fd);
+    if (fd > STDERR_FILENO) close(fd);
+}
+
 int main(int argc, char **argv)
 {
+    keep_standard_streams();
     int status = dispatch(argc, argv);
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout))
