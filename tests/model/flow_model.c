@@ -435,14 +435,17 @@ static void setup_detached(void)
     setup_nested(nest_detached);
 }
 
-/* Node 0 waits for a run of node 2; node 1 fails at the same time. */
+/* Node 0 waits for a run of node 2; node 1 fails at the same time.  What is
+ * stopped before that run begins stops it, too. */
 static int run_inside(heist_step *s, const node *n)
 {
+    bool stopped = heist_step_stopped(s);
     (void)n;
     heist_graph *g = heist_step_subflow(s);
     model_check(heist_graph_add(g, NULL, visit, &nodes[2]).id == 0);
     int rc = heist_step_join(s);
     model_check(rc == -ECANCELED || (rc == 0 && nodes[2].runs == 1));
+    if (stopped) model_check(rc == -ECANCELED && nodes[2].runs == 0);
     return 0;
 }
 
@@ -479,7 +482,7 @@ static void after_inner(void)
     crew_close();
 }
 
-/* What waited or was inside was stopped before it ran, and was not. */
+/* What the test tells apart by the last two values has come either way. */
 static void both_orders_were_seen(void)
 {
     model_check(seen(NODES - 1, 7));
@@ -778,12 +781,18 @@ static void after_sealed(void)
 static heist_flow *in_hand;
 static uintptr_t task_in_hand;
 
+static heist_flow *start_flow(unsigned g)
+{
+    heist_flow *f;
+    model_check(heist_flow_start(&f, graphs[g], &opts, HEIST_FOREVER) == 0);
+    model_check(hi_injector_take(&crew.rt->injector, &task_in_hand, 1) == 1);
+    return f;
+}
+
 static void start_in_hand(void)
 {
-    heist_flow **f = &in_hand;
     seal();
-    model_check(heist_flow_start(f, graphs[0], &opts, HEIST_FOREVER) == 0);
-    model_check(hi_injector_take(&crew.rt->injector, &task_in_hand, 1) == 1);
+    in_hand = start_flow(0);
 }
 
 /* The sources -> the others */
@@ -817,20 +826,20 @@ static void setup_joins_of_two(void)
     start_in_hand();
 }
 
-static void run_source(hi_worker *w)
+static void run_source(hi_worker *w, heist_flow *f, unsigned i)
 {
-    heist_graph *g = in_hand->graph;
-    if (w->index >= g->sources) return;
-    hi_place *p = &in_hand->places[g->source_list[w->index]];
+    hi_place *p = &f->places[f->graph->source_list[i]];
     p->next = NULL;
-    hi_flow_run(hands_context(w), in_hand, p, false);
-    hands_drain(w);
+    hi_flow_run(hands_context(w), f, p, false);
 }
 
 static void run_in_hand(unsigned id)
 {
     hi_worker *w = crew_join(id);
-    run_source(w);
+    if (id < in_hand->graph->sources) {
+        run_source(w, in_hand, id);
+        hands_drain(w);
+    }
     hands_steal(w);
     hands_leave(w);
 }
@@ -879,6 +888,91 @@ static void setup_subflow_in_hand(void)
     setup_subflow();
     heist_init(&crew.running, 0);
     start_in_hand();
+}
+
+/* Node 0 is about to begin a run when node 1 fails, or has begun it. */
+static void setup_inner_in_hand(void)
+{
+    add_in_hand(2, 0);
+    nodes[0].also = run_inside;
+    nodes[1].also = fail;
+    start_in_hand();
+}
+
+static void after_inner_in_hand(void)
+{
+    model_check(heist_flow_close(in_hand) == -EIO);
+    destroy(0);
+    after_inner();
+}
+
+/* Worker 0 has node 0 in hand, and node 1 of another flow in its deque. */
+static heist_flow *beside;
+
+static void setup_beside(void)
+{
+    rig(2, 0, false);
+    add(0, 0, NULL);
+    add(1, 1, NULL);
+    start_in_hand();
+    beside = start_flow(1);
+    beside->places[0].next = NULL;
+    model_check(hi_job_push(&crew.rt->pool[0], &beside->places[0].job));
+}
+
+static void after_beside(void)
+{
+    model_check(heist_flow_close(beside) == 0);
+    destroy(1);
+    after_in_hand();
+}
+
+static void both_ran_what_was_beside(void)
+{
+    model_check(seen(1, 0) && seen(1, 1));
+}
+
+/* Each worker has a node of its own flow in hand; one may have to wait for the
+ * limit of the other, who hands it over. */
+static void setup_handed_over(void)
+{
+    rig(2, 0, false);
+    init_limits();
+    add_limited(0, 0, 1);
+    add_limited(1, 1, 1);
+    start_in_hand();
+    beside = start_flow(1);
+}
+
+/* Worker 1 then looks as one who stops the runtime: when nobody visits it any
+ * more, what was handed over is there to be seen. */
+static void hand_over_or_look(unsigned id)
+{
+    hi_worker *w = crew_join(id);
+    run_source(w, id ? beside : in_hand, 0);
+    if (id && nodes[1].runs == 0) {
+        bool visited = (uint32_t)heist_load_acquire(&crew.rt->visitors) != 0;
+        model_check(visited || hi_worker_visible_work(crew.rt));
+        model_saw(NODES * 8 - 1 - visited);
+    }
+    hands_leave(w);
+}
+
+static void drain_all(void)
+{
+    for (unsigned id = 0; id < crew.rt->workers; id++) {
+        hi_worker *w = crew_join(id);
+        hands_drain(w);
+        hands_leave(w);
+    }
+}
+
+static void after_handed_over(void)
+{
+    drain_all();
+    model_check(in_hand->waits == NULL && beside->waits == NULL);
+    model_check(limits[0].free == 1 && limits[0].first == NULL);
+    after_beside();
 }
 
 static const model_test tests[] = {
@@ -991,6 +1085,17 @@ static const model_test tests[] = {
     {MODEL_TEST("a_subflow_that_is_stolen_from_ends_its_node_once", 2,
                 setup_subflow_in_hand, run_in_hand, after_in_hand,
                 module_ended_anywhere),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("a_flow_that_begins_in_a_stopped_one_does_not_run", 2,
+                setup_inner_in_hand, run_in_hand, after_inner_in_hand,
+                both_orders_were_seen),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("who_owes_a_flow_leaves_the_jobs_of_others", 2, setup_beside,
+                run_in_hand, after_beside, both_ran_what_was_beside),
+     MODEL_BOUNDS(2, 2, 4, 2)},
+    {MODEL_TEST("who_is_handed_a_limit_is_seen_before_its_visit_ends", 2,
+                setup_handed_over, hand_over_or_look, after_handed_over,
+                both_orders_were_seen),
      MODEL_BOUNDS(2, 2, 4, 2)},
 };
 

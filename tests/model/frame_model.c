@@ -167,18 +167,19 @@ static void live(unsigned life, bool exposed)
 
 /* --- thieves ---------------------------------------------------------------- */
 
-static void run(unsigned id, heist_frame *f)
-{
-    hi_frame_run(&workers[id], f, strands[id]->base);
-}
-
-static void steal_from(unsigned id, unsigned victim)
+/* Runs what it gets above the frames that it has open. */
+static void steal_above(unsigned id, unsigned victim, heist_frame *cursor)
 {
     uintptr_t item;
     hi_deque *d = &workers[victim].deque;
     if (hi_deque_steal(d, &item) != HI_STEAL_TAKEN) return;
     heist_frame *f = hi_ticket_frame(item);
-    if (hi_frame_take(f, strands[id]->base)) run(id, f);
+    if (hi_frame_take(f, cursor)) hi_frame_run(&workers[id], f, cursor);
+}
+
+static void steal_from(unsigned id, unsigned victim)
+{
+    steal_above(id, victim, strands[id]->base);
 }
 
 static void steal(unsigned id)
@@ -189,7 +190,7 @@ static void steal(unsigned id)
 static void rescue(unsigned id)
 {
     heist_frame *f = hi_frame_rescue(strands[0], strands[id]->base);
-    if (f) run(id, f);
+    if (f) hi_frame_run(&workers[id], f, strands[id]->base);
 }
 
 /* --- exposed frames --------------------------------------------------------- */
@@ -400,6 +401,39 @@ static void owner_leapt_far(void)
     model_check(model_seen() >> 63);
 }
 
+/*
+ * Thread 1 has a frame open when it takes the owner's, as if it leapt.  The older
+ * one is no descendant of the owner's, and ends only when the owner has joined:
+ * who ran it on top of the join would wait for himself.
+ */
+static hi_futex joined;
+
+static void after_join(heist_ctx c, heist_frame *f)
+{
+    pool_await(&joined);
+    body(c, f);
+}
+
+static void setup_older_frame(void)
+{
+    setup();
+    heist_ctx c = root_of(1);
+    open(c, 1);
+    heist_fork(c, after_join);
+    hi_strand_expose_all(&workers[1], strands[1]);
+}
+
+static void join_or_leap(unsigned id)
+{
+    if (id == 0) {
+        live(0, true);
+        pool_tell(&joined);
+    } else {
+        steal_above(id, 0, strands[id]->base + 1);
+        close(root_of(id), 1);
+    }
+}
+
 /* --- calls for work --------------------------------------------------------- */
 
 /* What a thief does that finds nothing but private frames: call, then look
@@ -497,6 +531,9 @@ static const model_test tests[] = {
     {MODEL_TEST("a_joiner_runs_what_its_thiefs_thief_exposed", 3,
                 setup_long_chain, chain_of_three, after_chain, owner_leapt_far),
      MODEL_BOUNDS(1, 1, 1, 2)},
+    {MODEL_TEST("a_joiner_leaves_what_is_no_descendant", 2, setup_older_frame,
+                join_or_leap, after, first_frame_had_both),
+     MODEL_BOUNDS(2, 1, 4, 2)},
     {MODEL_TEST("a_call_for_work_disturbs_no_fork_and_no_join", 2, setup,
                 fork_or_call, after, first_frame_had_both),
      MODEL_BOUNDS(2, 1, 4, 2)},

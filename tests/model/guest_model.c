@@ -18,6 +18,7 @@ enum {
     SAW_REUSED = 3,
     SAW_FRESH = 4,
     SAW_STOPPED = 5,
+    SAW_ASIDE = 6,
     WORKER = 2,  /* the thread that is one, where there is one */
     SOON = 5000, /* ns: a deadline that may pass or not */
     PARENTS = 7  /* a generation that is not this process's */
@@ -479,6 +480,43 @@ static void guest_waits_for_its_task(unsigned id)
     pool_end(rt);
 }
 
+/* A task of the guest's own lets its root go on, and is put aside itself. */
+static heist_latch later;
+
+static int outlasting_task(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_latch_arrive(&done);
+    model_check(heist_latch_wait(&later, HEIST_FOREVER) == 0);
+    runs++;
+    return 0;
+}
+
+static void outlasted_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    model_check(heist_spawn(rt, outlasting_task, NULL, NULL, HEIST_FOREVER) ==
+                0);
+    model_check(heist_latch_wait(&done, HEIST_FOREVER) == 0);
+    model_saw(runs ? SAW_RUN : SAW_ASIDE);
+}
+
+static void guest_is_outlasted(unsigned id)
+{
+    if (id == 0) {
+        heist_latch_arrive(&later);
+    } else {
+        model_check(heist_run(rt, outlasted_root, NULL) == 0);
+        model_check(runs == 1);
+    }
+}
+
+static void aside_or_not(void)
+{
+    model_check(model_seen() >> SAW_RUN & 1);
+    model_check(model_seen() >> SAW_ASIDE & 1);
+}
+
 static void after_worker(void)
 {
     model_check(heist_load_relaxed(&rt->visitors) == 0);
@@ -513,6 +551,13 @@ static void guest_is_watched(unsigned id)
 static void setup_no_worker(void)
 {
     rt = pool_open(1, 2);
+}
+
+static void setup_outlasted(void)
+{
+    setup_no_worker();
+    heist_latch_init(&done, 1);
+    heist_latch_init(&later, 1);
 }
 
 static void guests_are_counted(unsigned id)
@@ -674,6 +719,9 @@ static const model_test tests[] = {
      .after = after_worker,
      .quick = {1, 1, 1},
      .full = {2, 1, 1}},
+    {MODEL_TEST("a_guest_ends_what_it_has_put_aside", 2, setup_outlasted,
+                guest_is_outlasted, after_worker, aside_or_not),
+     .quick = {2, 1, MODEL_NONE}, .full = {4, 2, MODEL_NONE}},
     {.name = "a_runtime_is_revived_once",
      .threads = 2,
      .setup = setup_child,

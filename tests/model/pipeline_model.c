@@ -17,7 +17,8 @@
 
 enum {
     STAGES = 3,
-    TOKENS = 3
+    TOKENS = 3,
+    HELPED = 63 /* seen: somebody got the frame of the owner */
 };
 
 static heist_stage stages[STAGES];
@@ -27,7 +28,8 @@ static int runs[TOKENS][STAGES];
 static uint64_t next[STAGES]; /* whose turn it is at a serial stage */
 static unsigned dropped;
 static hi_futex told;
-static bool waits, fails;
+static bool waits;
+static bool fails; /* the last token, at the second stage */
 
 static bool seen(unsigned what)
 {
@@ -49,7 +51,7 @@ static int pass_stage(heist_ctx c, heist_token *t, void *arg)
     model_check(heist_data(t, int) == (int)(10 * n + stage));
     heist_data(t, int)++;
     runs[n][stage]++;
-    if (fails && n == 1 && stage == 1) return -EIO;
+    if (fails && n + 1 == tokens && stage == 1) return -EIO;
     if (waits && n == 0 && stage == 1) pool_await(&told);
     if (waits && n == 1 && stage == 0) pool_tell(&told);
     return 0;
@@ -173,10 +175,9 @@ static void run_failing(unsigned id)
 
 static void after_failure(void)
 {
-    for (size_t i = 0; i < STAGES; i++) {
-        model_check(runs[0][i] == 1);
-        model_check(runs[1][i] == (i < 2));
-    }
+    for (uint64_t n = 0; n < tokens; n++)
+        for (size_t i = 0; i < pipeline.count; i++)
+            model_check(runs[n][i] == (n + 1 < tokens || i < 2));
     model_check(dropped == 1);
     crew_close();
 }
@@ -206,6 +207,31 @@ static void run_or_steal(unsigned id)
 static void the_third_saw_the_end(void)
 {
     model_check(seen((unsigned)(tokens * STAGES) * 4 + 2));
+}
+
+/* The token fails in the hands of its owner.  Who comes then must not offer the
+ * line after it, which is freed as the run ends. */
+static void setup_failure_alone(void)
+{
+    setup(2, true, 2, 1);
+    fails = true;
+}
+
+static void fail_or_rescue(unsigned id)
+{
+    hi_worker *w = crew_join(id);
+    if (id == 0) {
+        model_check(run_pipeline() == -EIO);
+    } else {
+        if (crew_rescue(w, &crew.rt->pool[0])) model_saw(HELPED);
+        hands_drain(w);
+    }
+    hands_leave(w);
+}
+
+static void helper_came(void)
+{
+    model_check(seen(HELPED));
 }
 
 static const model_test tests[] = {
@@ -246,6 +272,9 @@ static const model_test tests[] = {
     {MODEL_TEST("a_thief_and_its_thief_pass_two_tokens", 3, setup_three,
                 run_or_steal, after, the_third_saw_the_end),
      MODEL_BOUNDS(2, 2, 3, 2)},
+    {MODEL_TEST("a_helper_comes_as_the_run_ends", 2, setup_failure_alone,
+                fail_or_rescue, after_failure, helper_came),
+     MODEL_BOUNDS(2, 2, 4, 2)},
 };
 
 int main(int argc, char **argv)

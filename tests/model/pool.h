@@ -72,18 +72,25 @@ static inline void pool_prepare(heist_runtime *rt)
             ;
 }
 
+/* Nobody waits any more, and so nothing is kept for a later turn. */
+static inline void pool_worker_close(hi_worker *w)
+{
+    model_check(!w->timers && !w->ready);
+    hi_worker_fini(w);
+}
+
 static inline void pool_close(heist_runtime *rt)
 {
     size_t victims = rt->workers + POOL_SEATS;
     uint32_t n = heist_load_relaxed(&rt->victim_count);
     for (uint32_t i = rt->workers; i < n; i++) {
         hi_worker *g = heist_load_relaxed(&rt->victims[i]);
-        hi_worker_fini(g);
+        pool_worker_close(g);
         hi_strand_destroy(g->native);
         hi_free(NULL, g, sizeof *g);
     }
     for (unsigned i = 0; i < rt->workers; i++)
-        hi_worker_fini(&rt->pool[i]);
+        pool_worker_close(&rt->pool[i]);
     hi_injector_fini(&rt->injector);
     hi_sleep_fini(&rt->sleep, NULL);
     hi_free(NULL, rt->victims, victims * sizeof *rt->victims);

@@ -34,6 +34,8 @@ static void run_task(heist_task_fn *fn, void *arg)
 
 static heist_latch *ball;
 static long balls;
+static flag arrived[2];
+static bool apart; /* each task has a worker of its own */
 
 /* Both at once, so that the strands of several workers are put aside and go on
  * again all the time. */
@@ -43,6 +45,9 @@ static int stay_who_you_are(heist_ctx c, void *arg)
     pthread_t thread = pthread_self();
     int index = heist_worker_index();
     (void)c;
+    heist_store_release(&arrived[(intptr_t)arg], 1);
+    while (apart && !heist_load_acquire(&arrived[1 - (intptr_t)arg]))
+        hi_thread_yield();
     for (long i = (long)(intptr_t)arg; i < balls; i += 2) {
         CHECK(hi_worker_self() == self);
         CHECK_EQ(heist_latch_wait(&ball[i], HEIST_FOREVER), 0);
@@ -61,6 +66,9 @@ TEST(a_task_is_on_its_thread_before_and_after_each_of_a_million_waits)
     CHECK(ball != NULL);
     for (unsigned workers = 1; workers <= 2; workers++) {
         CHECK_EQ(heist_start(&rt, &(heist_config){.workers = workers}), 0);
+        apart = workers == 2;
+        heist_init(&arrived[0], 0);
+        heist_init(&arrived[1], 0);
         for (long i = 0; i <= balls; i++)
             heist_latch_init(&ball[i], 1);
         heist_scope s;

@@ -91,6 +91,28 @@ TEST(a_node_cancels_the_run_without_a_handle)
     heist_graph_destroy(g);
 }
 
+static int join_after_cancel(heist_ctx c, heist_step *s, void *arg)
+{
+    (void)c;
+    heist_step_cancel(s);
+    heist_graph_add(heist_step_subflow(s), NULL, count, arg);
+    CHECK_EQ(heist_step_join(s), -ECANCELED);
+    return 0;
+}
+
+TEST(a_flow_that_a_node_begins_after_a_cancel_does_not_run)
+{
+    counter k = {0};
+    heist_graph *g = create();
+    heist_graph_add(g, "a", join_after_cancel, &k);
+    CHECK_EQ(heist_graph_run(g, NULL, HEIST_FOREVER), -ECANCELED);
+    heist_flow *f = NULL;
+    CHECK_EQ(heist_flow_start(&f, g, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_flow_close(f), -ECANCELED);
+    CHECK_EQ(value(&k), 0);
+    heist_graph_destroy(g);
+}
+
 /* Does nothing but wait for the end. */
 static int linger(heist_ctx c, heist_step *s, void *arg)
 {
