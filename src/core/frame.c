@@ -51,11 +51,10 @@ bool hi_frame_expose(hi_worker *w, hi_strand *s)
     f->result.fn = heist_load_relaxed(&f->fn);
     /* F3: function and arguments before the state that lets thieves in. */
     heist_store_release(&f->state, HI_FRAME_EXPOSED);
-    if (hi_deque_push(&w->deque, hi_frame_ticket(f)) < 0) {
-        heist_store_relaxed(&f->state,
-                            HI_FRAME_PRIVATE); /* relaxed: own-slot */
+    /* No memory for the ticket: back, unless it was taken by one left over. */
+    if (hi_deque_push(&w->deque, hi_frame_ticket(f)) < 0 &&
+        hi_frame_unexpose(w, f))
         return false;
-    }
     heist_store_relaxed(&s->split, f + 1); /* relaxed: under-lock */
     hi_count(&w->stats.exposed, 1);
     return true;

@@ -27,7 +27,9 @@ static unsigned threads;
 
 static void make_strand(unsigned i)
 {
-    hi_strand *s = hi_strand_create(0);
+    hi_strand *s = NULL;
+    while (!s)
+        s = hi_strand_create(0);
     heist_store_relaxed(&s->worker, &workers[i]);
     hi_strand_reset(s, false);
     strands[i] = workers[i].native = s;
@@ -82,6 +84,16 @@ static void setup_fresh_once(void)
 {
     setup_fresh();
     strands[0]->skip = 1;
+}
+
+/* The owner's deque has room for one item, and more only if there is memory. */
+static void setup_little_room(void)
+{
+    setup();
+    hi_deque *d = &workers[0].deque;
+    hi_deque_fini(d);
+    while (hi_deque_init(d, 1, 0, NULL) < 0)
+        ;
 }
 
 /* Every frame ran once, and all slots are free again. */
@@ -214,11 +226,32 @@ static void a_slot_lives_again(unsigned id)
     }
 }
 
+/* The second time there may be no room: another ticket is in the deque.  A thief
+ * may have the one of the first time still in his hand. */
+static void exposed_again_if_there_is_room(unsigned id)
+{
+    if (id != 0) {
+        steal(id);
+        return;
+    }
+    hi_deque *d = &workers[0].deque;
+    live(0, true);
+    model_check(hi_deque_push(d, hi_frame_ticket(strands[0]->base + 1)) == 0);
+    live(1, true);
+    if (heist_load_relaxed(&workers[0].stats.exposed) == 1) model_saw(63);
+}
+
 static void later_lives_had_both(void)
 {
     first_frame_had_both();
     model_check(seen(1, 0));
     model_check(seen(1, 1));
+}
+
+static void one_stayed_hidden(void)
+{
+    later_lives_had_both();
+    model_check(model_seen() >> 63);
 }
 
 /* Two open frames, exposed together; thieves take the older one first. */
@@ -480,6 +513,10 @@ static const model_test tests[] = {
     {MODEL_TEST("an_old_ticket_and_a_new_one_take_a_frame_once", 3, setup_three,
                 a_slot_lives_again, after, later_lives_had_both),
      MODEL_BOUNDS(2, 1, 3, 2)},
+    {MODEL_TEST("a_frame_that_could_not_be_exposed_runs_once", 2,
+                setup_little_room, exposed_again_if_there_is_room, after,
+                one_stayed_hidden),
+     MODEL_BOUNDS(3, 1, 4, 2), .allocation_may_fail = true},
     {MODEL_TEST("two_exposed_frames_run_once_each", 2, setup, two_exposed,
                 after, later_lives_had_both),
      MODEL_BOUNDS(2, 1, 4, 2)},
