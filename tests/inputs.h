@@ -48,6 +48,17 @@ static inline void input_fill(input_shape shape, uint64_t *a, size_t n,
         a[test_random(seed) % n] = test_random(seed);
 }
 
+/* The same for the same numbers in any order: what a sort does not change. */
+static inline uint64_t input_print(const uint64_t *a, size_t n)
+{
+    uint64_t print = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t x = a[i];
+        print += test_random(&x);
+    }
+    return print;
+}
+
 /* Runs root in runtimes of 1, 2, 8 and 70 workers. */
 static inline void input_on_all_workers(heist_root_fn *root, void *arg)
 {

@@ -180,8 +180,8 @@ static void here_was_seen(void)
     model_check(model_seen() >> SAW_HERE & 1);
 }
 
-/* Memory may be out for the task, and for the guest or its strand; to be refused
- * it takes a third failure, for the errand that is sent in. */
+/* Memory may be out for the task, for the guest or its strand, and then for the
+ * errand that is sent in. */
 static void without_memory(unsigned id)
 {
     if (is_worker(id)) return;
@@ -190,6 +190,7 @@ static void without_memory(unsigned id)
     int rc = close_scope(HEIST_FOREVER);
     model_check(rc == 0 || rc == -ENOMEM);
     model_check(chores[0].runs == (rc == 0));
+    model_saw(rc == 0 ? 0 : SAW_REFUSED);
     pool_end(rt);
 }
 
@@ -558,10 +559,10 @@ static const model_test tests[] = {
      .setup = setup_1,
      .thread = without_memory,
      .after = after,
-     .end = here_was_seen,
+     .end = both_were_seen,
      .allocation_may_fail = true,
-     .quick = {1, 1, 2},
-     .full = {1, 2, 2}},
+     .quick = {MODEL_NONE, 1, 3},
+     .full = {1, 2, 3}},
     {.name = "two_tasks_that_block_run_side_by_side",
      .threads = 3,
      .setup = setup_busy,

@@ -352,17 +352,6 @@ static void check_scans(heist_ctx c, sample *s)
 
 /* --- sorts ------------------------------------------------------------------------------ */
 
-/* The same for the same numbers in any order. */
-static uint64_t print_of(const uint64_t *a, size_t n)
-{
-    uint64_t print = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t x = a[i];
-        print += test_random(&x);
-    }
-    return print;
-}
-
 static int by_number(const void *a, const void *b, void *arg)
 {
     return heist_by_u64(a, b, arg);
@@ -371,10 +360,10 @@ static int by_number(const void *a, const void *b, void *arg)
 static void check_number_sorts(heist_ctx c, sample *s)
 {
     size_t n = s->n, k = n / 3;
-    uint64_t print = print_of(s->in, n);
+    uint64_t print = input_print(s->in, n);
     heist_copy(c, s->wanted, s->in, n, 8);
     heist_sort_u64(c, s->wanted, n);
-    CHECK(print_of(s->wanted, n) == print);
+    CHECK(input_print(s->wanted, n) == print);
     for (size_t i = 1; i < n; i++)
         CHECK(s->wanted[i - 1] <= s->wanted[i]);
     CHECK(heist_is_sorted(c, s->wanted, n, 8, by_number, NULL));
@@ -386,12 +375,12 @@ static void check_number_sorts(heist_ctx c, sample *s)
     check_out(s, k);
     heist_copy(c, s->out, s->in, n, 8);
     heist_nth(c, s->out, n, 8, k, heist_by_u64, NULL);
-    CHECK(s->out[k] == s->wanted[k] && print_of(s->out, n) == print);
+    CHECK(s->out[k] == s->wanted[k] && input_print(s->out, n) == print);
     for (size_t i = 0; i < n; i++)
         CHECK(i < k ? s->out[i] <= s->out[k] : s->out[i] >= s->out[k]);
     heist_copy(c, s->out, s->in, n, 8);
     heist_sort_f64(c, (double *)(void *)s->out, n);
-    CHECK(print_of(s->out, n) == print);
+    CHECK(input_print(s->out, n) == print);
     for (size_t i = 1; i < n; i++)
         CHECK(heist_by_f64(&s->out[i - 1], &s->out[i], NULL) <= 0);
 }

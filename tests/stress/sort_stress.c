@@ -7,16 +7,6 @@
  * and go: sorted, with everybody still there.
  */
 
-static uint64_t print_of(const uint64_t *a, size_t n)
-{
-    uint64_t print = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t x = a[i];
-        print += test_random(&x);
-    }
-    return print;
-}
-
 static int by_number(const void *a, const void *b, void *arg)
 {
     (void)arg;
@@ -51,11 +41,11 @@ static void check_round(heist_runtime *rt, input_shape shape, size_t n, int how,
     input_fill(shape, r.a, n, seed);
     for (size_t i = 0; shape == INPUT_SHAPES && i < n; i++)
         r.a[i] >>= r.a[i] % 64; /* as many of each length */
-    uint64_t print = print_of(r.a, n);
+    uint64_t print = input_print(r.a, n);
     CHECK_EQ(heist_run(rt, sort_root, &r), 0);
     for (size_t i = 1; i < n; i++)
         CHECK(r.a[i - 1] <= r.a[i]);
-    CHECK(print_of(r.a, n) == print);
+    CHECK(input_print(r.a, n) == print);
     free(r.a);
 }
 
