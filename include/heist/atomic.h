@@ -90,6 +90,16 @@
 #    define heist_fence_seq_cst() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 
+/*
+ * The same, right behind a read-modify-write.  There x86-64 needs no instruction:
+ * every locked operation is a fence.  C11 does not say so, nor does aarch64.
+ */
+#ifdef __x86_64__
+#    define heist_fence_after_rmw() __asm__ __volatile__("" ::: "memory")
+#else
+#    define heist_fence_after_rmw() heist_fence_seq_cst()
+#endif
+
 /* Orders this thread against a thief that issues a process-wide barrier. */
 #define heist_fence_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 

@@ -100,7 +100,7 @@ static inline bool hi_runtime_is(heist_runtime *rt, hi_phase phase)
 static inline void hi_visit_begin(heist_runtime *rt)
 {
     heist_add_relaxed(&rt->visitors, 1); /* relaxed: before-S5 */
-    heist_fence_seq_cst();               /* S5: counted, now look. */
+    heist_fence_after_rmw();             /* S5: counted, now look. */
 }
 
 /*
@@ -111,7 +111,7 @@ static inline void hi_visit_end(heist_runtime *rt)
 {
     const uint64_t leaving = UINT64_C(1) << HI_LEAVING;
     heist_add_release(&rt->visitors, leaving - 1); /* S5: not inside. */
-    heist_fence_seq_cst();                         /* S5: who waits for it? */
+    heist_fence_after_rmw();                       /* S5: who waits for it? */
     if (HEIST_UNLIKELY(!hi_runtime_is(rt, HI_RUNNING)))
         hi_runtime_maybe_quiet(rt);
     heist_sub_release(&rt->visitors, leaving); /* S5: gone. */

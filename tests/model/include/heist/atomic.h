@@ -161,9 +161,10 @@
 #define heist_cas_weak_seq_cst(p, expected, desired) \
     HEIST_CAS(__COUNTER__, p, expected, desired, #p, MODEL_SEQ_CST, true)
 
-#define heist_fence_acquire() HEIST_FENCE(__COUNTER__, MODEL_ACQUIRE)
-#define heist_fence_release() HEIST_FENCE(__COUNTER__, MODEL_RELEASE)
-#define heist_fence_seq_cst() HEIST_FENCE(__COUNTER__, MODEL_SEQ_CST)
+#define heist_fence_acquire()   HEIST_FENCE(__COUNTER__, MODEL_ACQUIRE)
+#define heist_fence_release()   HEIST_FENCE(__COUNTER__, MODEL_RELEASE)
+#define heist_fence_seq_cst()   HEIST_FENCE(__COUNTER__, MODEL_SEQ_CST)
+#define heist_fence_after_rmw() heist_fence_seq_cst()
 
 /* Orders the compiler, which the checker does not see, and no processor. */
 #define heist_fence_compiler() ((void)0)
