@@ -26,7 +26,7 @@ enum {
     ORDERED_LONGEST = 100000, /* ... at most so long */
     ORDERED_GROWS = 16, /* times, while that is far away; the first is one */
     ORDERED_SHARE = 4,  /* no stretch is more of what is left */
-    ORDERED_STEPS = 4   /* pieces of the half of a stretch, at most */
+    ORDERED_STEPS = 2   /* pieces of the half of a stretch, at most */
 };
 
 static size_t not_zero(size_t n)

@@ -20,7 +20,7 @@
 #include "core/runtime.h"
 
 enum {
-    SHARE_AGE = 2000,        /* ns a region runs before it is shared */
+    SHARE_AGE = 1000,        /* ns a region runs before it is shared */
     WAKE_AGE = 20000,        /* ns a region runs before it wakes anybody */
     PATIENCE_FIRST = 50000,  /* ns between two wake-ups by one strand, ... */
     PATIENCE_LAST = 1000000, /* ... at most, after many that brought nothing */
