@@ -25,7 +25,8 @@ static void range_piece(heist_ctx c, hi_loop *l, size_t begin, size_t end)
 void heist_for(heist_ctx c, size_t begin, size_t end, heist_range_fn *body,
                void *arg)
 {
-    range_loop r = {{.piece = range_piece}, body, arg};
+    range_loop r = {
+        {.piece = range_piece, .body = (void (*)(void))body}, body, arg};
     hi_loop_run(c, &r.loop, begin, end);
 }
 

@@ -11,6 +11,10 @@
  * at one end of the range than at the other.  Whoever takes a part of the range
  * times it for himself.
  *
+ * Two looks at the clock take as long as a hundred cheap iterations.  So a thread
+ * remembers the function whose loop was over at once, and runs its next loops, if
+ * they are not longer, in a few pieces without the clock.
+ *
  * In order, everybody who takes part takes the next stretch, the one at `next`,
  * and halves it as any range.  A stretch is longer than a piece: memory is read
  * fastest by who goes on where he was, and pieces taken by turns make everybody
@@ -26,8 +30,17 @@ enum {
     ORDERED_LONGEST = 100000, /* ... at most so long */
     ORDERED_GROWS = 16, /* times, while that is far away; the first is one */
     ORDERED_SHARE = 4,  /* no stretch is more of what is left */
-    ORDERED_STEPS = 2   /* pieces of the half of a stretch, at most */
+    ORDERED_STEPS = 2,  /* pieces of the half of a stretch, at most */
+    QUICK_TIME = 1000,  /* ns of a loop beside which the clock is dear */
+    QUICK_TIMES = 15    /* such loops until one is timed again */
 };
+
+/* The last such loop of this thread: strands do not change threads. */
+static _Thread_local struct {
+    void (*body)(void); /* NULL: none */
+    size_t iterations;
+    unsigned times; /* more that need not be timed */
+} quick;
 
 static size_t not_zero(size_t n)
 {
@@ -115,18 +128,21 @@ static size_t timed_halves(heist_ctx c, hi_loop *l, size_t begin, size_t end,
     return hi_smaller(grain, most);
 }
 
-/* One piece after the other, the rest always open to others.  Out of line: a
- * context given to an inlined call would go through memory. */
-static __attribute__((noinline)) void
-run_small(heist_ctx c, hi_loop *l, size_t begin, size_t end, size_t grain)
+/* A few pieces one after the other, the rest always open to others.  False:
+ * somebody took it.  Out of line: a context given to an inlined call would go
+ * through memory. */
+static __attribute__((noinline)) bool run_small(heist_ctx c, hi_loop *l,
+                                                size_t begin, size_t end)
 {
+    size_t grain = hi_about((end - begin) / HI_FEWEST);
     while (end - begin > grain + grain / 4) {
         size_t middle = begin + grain;
         run_piece(fork_part(c, l, middle, end, 1), l, begin, middle);
-        if (!heist_join(c)) return;
+        if (!heist_join(c)) return false;
         begin = middle;
     }
     run_piece(c, l, begin, end);
+    return true;
 }
 
 static __attribute__((noinline)) void
@@ -155,10 +171,10 @@ static bool sample(heist_ctx c, hi_loop *l, size_t begin, size_t n, size_t end,
 static void by_the_clock(heist_ctx c, hi_loop *l, size_t begin, size_t end,
                          size_t first)
 {
-    size_t most = hi_longest_sample(end - begin), sampled;
+    size_t whole = end - begin, most = hi_longest_sample(whole), sampled;
     size_t n = hi_smaller(first, hi_first_sample(most));
     uint64_t took;
-    if (n >= end - begin) {
+    if (n >= whole) {
         run_piece(c, l, begin, end);
         return;
     }
@@ -169,11 +185,25 @@ static void by_the_clock(heist_ctx c, hi_loop *l, size_t begin, size_t end,
         n = hi_next_sample(n, took, most);
     } while (n);
     double each = (double)took / (double)sampled;
-    size_t rest = end - begin;
-    if ((double)rest * each <= HI_SMALL_TIME)
-        run_small(c, l, begin, end, hi_about(rest / HI_FEWEST));
-    else
+    double rest = (double)(end - begin) * each;
+    if (rest > HI_SMALL_TIME)
         run_long(c, l, begin, end, each);
+    else if (run_small(c, l, begin, end) && rest <= QUICK_TIME)
+        quick.body = l->body, quick.iterations = whole,
+        quick.times = QUICK_TIMES;
+}
+
+static inline bool is_quick(const hi_loop *l, size_t iterations)
+{
+    return quick.times && l->body && l->body == quick.body &&
+           iterations <= quick.iterations;
+}
+
+/* If somebody came in time to take a part, it was not. */
+static void run_quick(heist_ctx c, hi_loop *l, size_t begin, size_t end)
+{
+    quick.times--;
+    if (!run_small(c, l, begin, end)) quick.times = 0;
 }
 
 void hi_loop_run(heist_ctx c, hi_loop *l, size_t begin, size_t end)
@@ -181,6 +211,8 @@ void hi_loop_run(heist_ctx c, hi_loop *l, size_t begin, size_t end)
     if (begin >= end) return;
     if (l->grain)
         halves(c, l, begin, end, l->grain);
+    else if (is_quick(l, end - begin))
+        run_quick(c, l, begin, end);
     else
         by_the_clock(c, l, begin, end, SIZE_MAX);
 }

@@ -183,7 +183,8 @@ int hi_sort_by_address(heist_ctx c, void *base, size_t n, size_t size,
 {
     const void **address = hi_scratch_get(c, 2 * n, sizeof *address);
     if (!address) return -ENOMEM;
-    listing t = {{list_piece, NULL, ALONE}, keys, by->size, address};
+    listing t = {
+        {.piece = list_piece, .grain = ALONE}, keys, by->size, address};
     hi_loop_run(c, &t.loop, 0, n);
     hi_kind k = hi_kind_of_pointers(by->compare, by->arg);
     int rc = 0;

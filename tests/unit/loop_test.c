@@ -514,14 +514,40 @@ TEST(an_iteration_that_takes_long_holds_up_no_more_than_its_piece)
     }
 }
 
+static void knot_after_quick_ones(heist_ctx c, void *arg)
+{
+    (void)arg;
+    knot none = {.stuck = SIZE_MAX, .far = 0};
+    heist_init(&none.untied, 0);
+    for (int i = 0; i < 8; i++)
+        heist_for(c, 0, KNOTTED, knotted_for, &none);
+    knot k = {.stuck = 0, .far = KNOTTED - 1};
+    heist_init(&k.untied, 0);
+    heist_for(c, 0, KNOTTED, knotted_for, &k);
+    CHECK(heist_load_relaxed(&k.untied));
+}
+
+TEST(loops_that_were_over_at_once_say_little_of_the_next_one)
+{
+    if (!hi_barrier_init()) return;
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+    for (int round = 0; round < 20; round++)
+        CHECK_EQ(heist_run(rt, knot_after_quick_ones, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
 static void note_first(heist_ctx c, size_t begin, size_t end, void *arg)
 {
     (void)c;
     if (begin == 0) *(size_t *)arg = end;
 }
 
+/* Also after short ones of the same function. */
 static void first_piece(heist_ctx c, void *arg)
 {
+    for (int i = 0; i < 4; i++)
+        heist_for(c, 0, 1000, note_first, arg);
     heist_for(c, 0, MOST, note_first, arg);
 }
 
