@@ -265,8 +265,8 @@ typedef struct heist_part {
 } heist_part;
 
 /* Puts the parts behind one another into out and, if offsets is not NULL, the
- * place of each and the total into it (parts + 1 of them).  Returns the
- * total. */
+ * place of each and the total into it (parts + 1 of them).  Memory: a word per
+ * part unless offsets are given, if it can be had.  Returns the total. */
 HEIST_API size_t heist_flatten(heist_ctx c, void *out, const heist_part *part,
                                size_t parts, size_t size, size_t *offsets);
 
@@ -274,8 +274,10 @@ HEIST_API size_t heist_flatten(heist_ctx c, void *out, const heist_part *part,
  * The elements that pass the test, in their order.  out has room for n and does
  * not overlap in, or is in.
  *
- * Memory:  seven blocks of 128 KiB per worker, if they can be had; more where
- *          workers are held up.
+ * Memory:  seven blocks of 128 KiB (of one element, if that is longer) per
+ *          worker, more while one of them is held up, in all at most sixteen times
+ *          that and a ninth of the input; 256 bytes per block of the input; if it
+ *          can be had.
  * Returns: how many they are (at most PTRDIFF_MAX); it does not fail.
  */
 HEIST_API ptrdiff_t heist_filter(heist_ctx c, void *out, const void *in,
@@ -332,8 +334,9 @@ typedef enum heist_scan_kind {
  * first (or what comes before), and the sum of all at the end.  out does not
  * overlap in, or is in.
  *
- * Memory:  two elements per block of 128 KiB, or per 16 elements of which each
- *          takes long; if it can be had.
+ * Memory:  per block of 128 KiB (of one element, if that is longer), or per 16
+ *          elements of which each takes long, two elements, each rounded up to
+ *          128 bytes; if it can be had.
  * Returns: 0, or -ENOMEM (only for exclusive scans in place of elements of more
  *          than 256 bytes; nothing was changed).
  */

@@ -91,8 +91,9 @@
 #endif
 
 /*
- * The same, right behind a read-modify-write.  There x86-64 needs no instruction:
- * every locked operation is a fence.  C11 does not say so, nor does aarch64.
+ * The same, right behind an add or sub, for what comes after it.  There x86-64
+ * needs no instruction: every locked operation is a fence.  C11 does not say so,
+ * nor does aarch64; and of a swap whose result nobody wants clang makes a store.
  */
 #ifdef __x86_64__
 #    define heist_fence_after_rmw() __asm__ __volatile__("" ::: "memory")

@@ -11,7 +11,10 @@
  * counter per block.
  *
  * Nobody waits for long: who has his hands full, or finds no block any more,
- * leaves his blocks to the one who brings what comes before them.
+ * leaves his blocks to the one who brings what comes before them, and with them
+ * the set of rooms that they are in; the last one who needs it gives it back.  If
+ * the one who knows is held up others would leave set after set, so there are
+ * only so many, and who finds none does not help.
  *
  *             sum           leave
  *     BARE ---------> SUMMED -----> LEFT
@@ -28,6 +31,7 @@
  * Edges
  *   A7  sum     CAS state      ->  tell    load state             sum and room
  *   A8  tell    CAS state      ->  step    load state             before
+ *   A9  drop    sub users      ->  drop    load users             rooms
  */
 #include "algo/chain.h"
 
@@ -47,7 +51,10 @@ enum {
     WHOLE_TIME = 8000,  /* ns: less than it takes to wake somebody */
     PROBE_STEP = 8,     /* each probe is so much longer, ... */
     PROBE_FEW = 64,     /* ... up to here */
-    BLOCKS_MOST = 2048  /* of cheap elements that looked dear */
+    BLOCKS_MOST = 2048, /* of cheap elements that looked dear */
+    SETS_FEW = 16,      /* sets of rooms at a time, ... */
+    SETS_SHARE = 64,    /* ... one more for so many blocks: a ninth of them */
+    USERS = HELD + 1    /* of a set: more than it can have */
 };
 
 enum {
@@ -57,13 +64,19 @@ enum {
     KNOWN
 };
 
+/* The rooms of one who is at work. */
+typedef struct set {
+    HEIST_ATOMIC(unsigned) users; /* USERS, until he knows how many he left */
+    unsigned char rooms[] HEIST_ALIGNED(HEIST_LINE);
+} set;
+
 /* What is known of a block: its sum, then this, then, on a line of its own, what
  * comes before; the two values are written once per element, by different
  * workers. */
 typedef struct slot {
     HEIST_ATOMIC(unsigned) state;
-    void *room;  /* of this block */
-    void *rooms; /* got by who took this block first, for his blocks */
+    set *set;   /* that its room is in, if it needs one */
+    void *room; /* of this block */
 } slot;
 
 typedef struct table {
@@ -71,18 +84,20 @@ typedef struct table {
     unsigned char *slots; /* one more than blocks */
     size_t stride, slot_at, before_at;
     size_t begin, end, block, blocks;
+    size_t set_bytes, most_sets;
     HEIST_ATOMIC(size_t) next HEIST_ALIGNED(HEIST_LINE); /* block to take */
+    HEIST_ATOMIC(size_t) sets;                           /* that there are */
 } table;
 
 /* One who is at work. */
 typedef struct hand {
+    heist_ctx c;
     table *t;
-    char *rooms;
+    set *set;              /* NULL: no block needs room */
     uint32_t free;         /* rooms, or just places: a bit for each */
     unsigned first, count; /* held: first, first + 1, ... modulo HELD */
     size_t held[HELD];     /* blocks, oldest first, ... */
     unsigned place[HELD];  /* ... and where they are */
-    size_t took;           /* the last block, if any was left */
 } hand;
 
 static slot *slot_of(const table *t, size_t k)
@@ -108,6 +123,30 @@ static size_t begin_of(const table *t, size_t k)
 static size_t end_of(const table *t, size_t k)
 {
     return k + 1 == t->blocks ? t->end : begin_of(t, k + 1);
+}
+
+/* NULL: no memory, or there are enough. */
+static set *get_set(heist_ctx c, table *t)
+{
+    set *s = NULL;
+    /* relaxed: counter */
+    if (heist_add_relaxed(&t->sets, 1) < t->most_sets)
+        s = hi_scratch_get(c, t->set_bytes, 1);
+    if (s)
+        heist_init(&s->users, USERS);
+    else
+        heist_sub_relaxed(&t->sets, 1); /* relaxed: counter */
+    return s;
+}
+
+/* So many users less. */
+static void drop_set(heist_ctx c, table *t, set *s, unsigned users)
+{
+    /* A9: what was done in its rooms. */
+    if (!s || heist_sub_release(&s->users, users) != users) return;
+    (void)heist_load_acquire(&s->users); /* A9: by all the others, too. */
+    hi_scratch_put(c, s, t->set_bytes, 1);
+    heist_sub_relaxed(&t->sets, 1); /* relaxed: counter */
 }
 
 static bool is_known(const table *t, size_t k)
@@ -149,24 +188,29 @@ static bool tell_one(table *t, size_t k)
 
 /* The same, and on over all blocks that have their sums; then finishes those of
  * them that were left. */
-static void tell(table *t, size_t k)
+static void tell(hand *h, size_t k)
 {
+    table *t = h->t;
     size_t end = k;
     while (end < t->blocks && tell_one(t, end))
         end++;
     for (; k < end; k++) {
+        slot *s = slot_of(t, k);
         /* relaxed: own-field (of those who told; else KNOWN) */
-        if (heist_load_relaxed(&slot_of(t, k)->state) == LEFT) finish(t, k);
+        if (heist_load_relaxed(&s->state) != LEFT) continue;
+        finish(t, k);
+        drop_set(h->c, t, s->set, 1);
     }
 }
 
 /* A block of which all is known. */
-static void pass(table *t, size_t k)
+static void pass(hand *h, size_t k)
 {
+    table *t = h->t;
     memcpy(before_of(t, k + 1), before_of(t, k), t->chain->value);
     t->chain->pass(t->chain, begin_of(t, k), end_of(t, k), before_of(t, k + 1),
                    sum_of(t, k));
-    tell(t, k + 1);
+    tell(h, k + 1);
 }
 
 /* A block of which it is not known what comes before. */
@@ -175,7 +219,8 @@ static void sum(hand *h, size_t k)
     table *t = h->t;
     slot *s = slot_of(t, k);
     unsigned place = (unsigned)__builtin_ctz(h->free), bare = BARE;
-    if (h->rooms) s->room = h->rooms + place * t->block * t->chain->room;
+    s->set = h->set;
+    if (h->set) s->room = h->set->rooms + place * t->block * t->chain->room;
     t->chain->sum(t->chain, begin_of(t, k), end_of(t, k), sum_of(t, k),
                   s->room);
     /* A7: the sum. */
@@ -186,7 +231,7 @@ static void sum(hand *h, size_t k)
         h->free &= ~(UINT32_C(1) << place);
     } else if (is_known(t, k)) { /* since it was begun */
         add(t, k);
-        tell(t, k + 1);
+        tell(h, k + 1);
         finish(t, k);
     }
 }
@@ -223,19 +268,18 @@ static bool step(hand *h)
     if (!h->free) return false;
     size_t k = heist_add_relaxed(&t->next, 1); /* relaxed: counter */
     if (k >= t->blocks) return false;
-    h->took = k;
     if (is_known(t, k))
-        pass(t, k);
+        pass(h, k);
     else
         sum(h, k);
     return true;
 }
 
-/* Finishes what is held, or leaves it; true: nothing was left. */
-static bool leave(hand *h)
+/* Finishes what is held, or leaves it. */
+static void leave(hand *h)
 {
     uint64_t patience = PATIENCE;
-    bool all = true;
+    unsigned left = 0;
     for (; h->count > 0; h->count--) {
         size_t k = h->held[h->first];
         unsigned summed = SUMMED;
@@ -243,38 +287,34 @@ static bool leave(hand *h)
         if (!await(h->t, k, patience)) patience = 0;
         /* relaxed: after-A7 (the sum went with SUMMED) */
         if (heist_cas_relaxed(&slot_of(h->t, k)->state, &summed, LEFT))
-            all = false;
+            left++;
         else if (is_known(h->t, k))
             finish(h->t, k);
     }
-    return all;
+    drop_set(h->c, h->t, h->set, USERS - left);
 }
 
 static void help(heist_ctx c, heist_frame *f);
 
-/* Works at blocks while there are any; false: no memory. */
+/* Works at blocks while there are any; false: there is no set for it. */
 static bool work(heist_ctx c, table *t)
 {
     hand h;
-    size_t room = t->chain->room;
+    h.c = c;
     h.t = t;
-    h.rooms = NULL;
+    h.set = NULL;
     h.free = UINT32_MAX;
     h.first = h.count = 0;
-    h.took = 0;
-    if (room) {
-        h.rooms = hi_scratch_get(c, ROOMS * t->block, room);
-        if (!h.rooms) return false;
+    if (t->chain->room) {
+        h.set = get_set(c, t);
+        if (!h.set) return false;
         h.free >>= HELD - ROOMS;
     }
     hi_post post = hi_post_for(help, t);
     heist_ctx k = hi_invite(c, &post);
     while (step(&h))
         k = hi_invite(k, &post);
-    if (leave(&h))
-        hi_scratch_put(c, h.rooms, ROOMS * t->block, room);
-    else if (h.rooms)
-        slot_of(t, h.took)->rooms = h.rooms;
+    leave(&h);
     while (k.frame != c.frame) {
         k.frame--;
         (void)heist_join(k);
@@ -304,23 +344,22 @@ static bool set_out(heist_ctx c, table *t, size_t most)
     t->slot_at = round_up(value, _Alignof(slot));
     t->before_at = round_up(t->slot_at + sizeof(slot), HEIST_LINE);
     t->stride = t->before_at + round_up(value, HEIST_LINE);
+    t->most_sets = SETS_FEW + t->blocks / SETS_SHARE;
+    if (__builtin_mul_overflow(ROOMS * t->block, t->chain->room,
+                               &t->set_bytes) ||
+        __builtin_add_overflow(t->set_bytes, sizeof(set), &t->set_bytes))
+        return false;
     t->slots = hi_scratch_get(c, t->blocks + 1, t->stride);
     if (!t->slots) return false;
     heist_init(&t->next, 0u);
+    heist_init(&t->sets, 0u);
     for (size_t k = 0; k <= t->blocks; k++) {
         slot *s = slot_of(t, k);
         heist_init(&s->state, k ? BARE : KNOWN);
-        s->room = s->rooms = NULL;
+        s->set = NULL;
+        s->room = NULL;
     }
     return true;
-}
-
-static void clear_away(heist_ctx c, table *t)
-{
-    size_t room = t->chain->room;
-    for (size_t k = 0; room && k < t->blocks; k++)
-        hi_scratch_put(c, slot_of(t, k)->rooms, ROOMS * t->block, room);
-    hi_scratch_put(c, t->slots, t->blocks + 1, t->stride);
 }
 
 /* Begins with longer and longer pieces until it is clear what an element costs.
@@ -366,5 +405,5 @@ void hi_chain_run(heist_ctx c, hi_chain *h, size_t n, void *before, void *spare)
         memcpy(before, before_of(&t, t.blocks), h->value);
     else
         h->pass(h, begin, n, before, spare);
-    clear_away(c, &t);
+    hi_scratch_put(c, t.slots, t.blocks + 1, t.stride);
 }

@@ -4,21 +4,34 @@
  * them, each is finished once, and with what comes before it.
  *
  * The sums, what comes before and the elements are plain memory: who reads them
- * without having been told races.
+ * without having been told races.  The rooms are the checker's memory: who uses
+ * them when they were given back, or forgets to do so, is found.
  */
 #include "model.h"
 
+#include "fork/scratch.h"
 #include "platform/platform.h"
+
+#include <stdlib.h>
+
+static void *get_scratch(size_t bytes)
+{
+    return aligned_alloc(HEIST_LINE, bytes);
+}
 
 /* Patience ends after a few looks. */
 static uint64_t ticks(void);
 #define hi_ticks ticks
+#define hi_scratch_get(c, count, size) \
+    ((void)(c), get_scratch((count) * (size)))
+#define hi_scratch_put(c, p, count, size) ((void)(c), free(p))
 #include "algo/chain.c"
 #undef hi_ticks
 
 enum {
     BLOCKS_MAX = 6,
     STRIDE = 2 * HEIST_LINE,
+    PLACES = 2,       /* of one who is at work */
     LOOK_TIME = 15000 /* ns */
 };
 
@@ -55,9 +68,10 @@ static void pass_block(hi_chain *h, size_t begin, size_t end, void *before,
 static void sum_block(hi_chain *h, size_t begin, size_t end, void *sum,
                       void *room)
 {
-    (void)h, (void)end, (void)room;
+    (void)h, (void)end;
     *(int *)sum = element[begin];
     out[begin] = element[begin];
+    if (room) *(int *)room = element[begin];
     summed_by[begin] = model_self();
 }
 
@@ -70,8 +84,9 @@ static void add_sum(hi_chain *h, void *before, const void *sum)
 static void finish_block(hi_chain *h, size_t begin, size_t end, void *before,
                          void *sum, const void *room)
 {
-    (void)h, (void)end, (void)room;
+    (void)h, (void)end;
     model_check(*(int *)sum == element[begin]);
+    if (room) model_check(*(const int *)room == element[begin]);
     out[begin] += *(int *)before;
     done[begin]++;
     model_saw(summed_by[begin] == model_self() ? FINISHED_BY_HOLDER
@@ -92,12 +107,16 @@ static void setup(size_t blocks)
                 .before_at = HEIST_LINE,
                 .end = blocks,
                 .block = 1,
-                .blocks = blocks};
+                .blocks = blocks,
+                .set_bytes = 2 * HEIST_LINE,
+                .most_sets = 2};
     heist_init(&t.next, 0u);
+    heist_init(&t.sets, 0u);
     for (size_t k = 0; k <= blocks; k++) {
         slot *s = slot_of(&t, k);
         heist_init(&s->state, k ? BARE : KNOWN);
-        s->room = s->rooms = NULL;
+        s->set = NULL;
+        s->room = NULL;
     }
     memset(before_of(&t, 0), 0, sizeof(int));
     for (size_t k = 0; k < blocks; k++)
@@ -124,13 +143,45 @@ static void setup_five(void)
     setup(5);
 }
 
-static void work_at_it(unsigned id)
+static void setup_rooms(size_t blocks)
 {
-    hand h = {.t = &t, .free = 3}; /* two places */
-    (void)id;
+    setup(blocks);
+    chain.room = sizeof(int);
+}
+
+static void setup_three_rooms(void)
+{
+    setup_rooms(3);
+}
+
+static void setup_five_rooms(void)
+{
+    setup_rooms(5);
+}
+
+static void work_with(set *rooms)
+{
+    hand h = {.t = &t, .set = rooms, .free = (1 << PLACES) - 1};
     while (step(&h))
         ;
     leave(&h);
+}
+
+static void work_at_it(unsigned id)
+{
+    (void)id;
+    work_with(NULL);
+}
+
+/* With rooms, as often as there are any.  Who came first has some. */
+static void work_in_rooms(unsigned id)
+{
+    set *rooms;
+    (void)id;
+    /* relaxed: hint */
+    while (heist_load_relaxed(&t.next) < t.blocks &&
+           (rooms = get_set((heist_ctx){0}, &t)) != NULL)
+        work_with(rooms);
 }
 
 static void after(void)
@@ -140,6 +191,7 @@ static void after(void)
         model_check(out[k] == (2 << k) - 1);
     }
     model_check(*(int *)before_of(&t, t.blocks) == (1 << t.blocks) - 1);
+    model_check(heist_load_relaxed(&t.sets) == 0);
 }
 
 static void all_ways_were_seen(void)
@@ -161,6 +213,15 @@ static const model_test tests[] = {
      MODEL_BOUNDS(2, 1, 3, 2)},
     {MODEL_TEST("three_workers_finish_five_blocks", 3, setup_five, work_at_it,
                 after, all_ways_were_seen),
+     MODEL_BOUNDS(1, 1, 3, 2)},
+    {MODEL_TEST("rooms_are_given_back_once_and_not_too_soon", 2,
+                setup_three_rooms, work_in_rooms, after, all_ways_were_seen),
+     MODEL_BOUNDS(2, 1, 4, 2)},
+    {MODEL_TEST("rooms_of_blocks_that_were_left_outlive_their_worker", 2,
+                setup_five_rooms, work_in_rooms, after, all_ways_were_seen),
+     MODEL_BOUNDS(2, 1, 3, 2)},
+    {MODEL_TEST("three_workers_find_rooms_for_two", 3, setup_three_rooms,
+                work_in_rooms, after, all_ways_were_seen),
      MODEL_BOUNDS(1, 1, 3, 2)},
 };
 

@@ -55,6 +55,8 @@ static void start(unsigned workers)
                       .unpinned = true,
                       .on_worker_stop = worker_stops};
     model_check(heist_start(&rt, &c) == 0);
+    /* No watchman: his looks would hide a lost wake-up. */
+    heist_store_relaxed(&rt->rescue, HI_RESCUE_NONE);
     heist_store_release(&started, 1);
     hi_futex_wake(&started, INT32_MAX);
 }
@@ -102,11 +104,16 @@ static int holder(heist_ctx c, void *arg)
 }
 
 /* Starts it and lets the others go on. */
-static void start_held(void)
+static void start_held_by(unsigned workers)
 {
-    start(1);
+    start(workers);
     model_check(heist_spawn(rt, holder, NULL, NULL, HEIST_FOREVER) == 0);
     heist_latch_arrive(&entered);
+}
+
+static void start_held(void)
+{
+    start_held_by(1);
 }
 
 /* --- work given before the stop -------------------------------------------------- */
@@ -143,6 +150,17 @@ static void start_and_stop_2(unsigned id)
 {
     (void)id;
     start(2);
+    stop();
+}
+
+/* A letter for each worker, whether it sleeps, is about to or is awake. */
+static void broadcast_and_stop(unsigned id)
+{
+    (void)id;
+    start(1);
+    payload = 1;
+    model_check(heist_broadcast(rt, work, NULL) == 0);
+    model_check(runs == 1);
     stop();
 }
 
@@ -247,6 +265,20 @@ static void spawn_or_refused(unsigned id)
     model_check(rc == 0 || rc == -ESHUTDOWN);
     model_saw(rc == 0 ? SAW_RUN : SAW_REFUSED);
     accepted = rc == 0;
+    heist_latch_arrive(&hold);
+}
+
+/* The task may be in the hands of either worker, and wait there, while stop looks
+ * whether all is done. */
+static void one_of_two_waits(unsigned id)
+{
+    if (id == 0) {
+        start_held_by(2);
+        stop();
+        model_check(held == 1);
+        return;
+    }
+    model_check(heist_latch_wait(&entered, HEIST_FOREVER) == 0);
     heist_latch_arrive(&hold);
 }
 
@@ -359,7 +391,6 @@ static void run_or_refused(unsigned id)
     heist_latch_arrive(&hold);
 }
 
-/* Without the watchman, whose looks would hide a lost wake-up. */
 static const model_test tests[] = {
     {.name = "a_runtime_of_one_starts_and_stops",
      .no_barrier = true,
@@ -399,6 +430,15 @@ static const model_test tests[] = {
      .quick = {3, 2, 1},
      .full = {4, 3, 2},
      .random = true},
+    {.name = "a_broadcast_reaches_a_worker_that_goes_to_sleep",
+     .no_barrier = true,
+     .threads = 1,
+     .setup = setup,
+     .thread = broadcast_and_stop,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {1, 2, 1},
+     .full = {2, 2, 1}},
     {.name = "stop_finishes_what_tasks_spawn",
      .no_barrier = true,
      .threads = 1,
@@ -428,6 +468,16 @@ static const model_test tests[] = {
      .clock_step = 1000000,
      .quick = {2, 3, 1},
      .full = {3, 3, 1}},
+    {.name = "stop_waits_for_a_task_that_waits_on_one_of_two",
+     .no_barrier = true,
+     .threads = 2,
+     .setup = setup,
+     .thread = one_of_two_waits,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .random = true},
     {.name = "a_spawn_during_stop_runs_once_or_is_refused",
      .no_barrier = true,
      .threads = 2,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "inputs.h"
+#include "platform/platform.h"
 
 #include <unistd.h>
 
@@ -607,4 +608,76 @@ static void check_histogram(heist_ctx c, size_t n, size_t size, uint64_t *seed)
 TEST(histogram_counts_every_element_once)
 {
     holds(check_histogram);
+}
+
+/* --- memory ------------------------------------------------------------------ */
+
+enum {
+    HELD_UP = 4 << 20, /* elements, of 16 bytes */
+    STUCK = HELD_UP / 128,
+    STUCK_TIME = 1000000 /* ns */
+};
+
+typedef struct meter {
+    HEIST_ATOMIC(size_t) now, most;
+} meter;
+
+static void *meter_alloc(void *arg, size_t bytes, size_t align)
+{
+    meter *m = arg;
+    size_t now = heist_add_relaxed(&m->now, bytes) + bytes;
+    size_t most = heist_load_relaxed(&m->most);
+    while (now > most && !heist_cas_relaxed(&m->most, &most, now))
+        ;
+    void *p = NULL;
+    return posix_memalign(&p, align < sizeof p ? sizeof p : align, bytes) ? NULL
+                                                                          : p;
+}
+
+static void meter_free(void *arg, void *p, size_t bytes)
+{
+    meter *m = arg;
+    heist_sub_relaxed(&m->now, bytes);
+    free(p);
+}
+
+/* A few hold up whoever comes to them: others go on meanwhile. */
+static bool hold_up(const void *element, void *arg)
+{
+    (void)arg;
+    if (*(const size_t *)element % STUCK == 0)
+        for (int64_t end = hi_clock() + STUCK_TIME; hi_clock() < end;)
+            hi_cpu_relax();
+    return *(const size_t *)element % 2;
+}
+
+static void filter_held_up(heist_ctx c, void *arg)
+{
+    meter *m = arg;
+    size_t before = heist_load_relaxed(&m->now), size = 16;
+    size_t *in = calloc(HELD_UP, size);
+    CHECK(in != NULL);
+    for (size_t i = 0; i < HELD_UP; i++)
+        in[2 * i] = i;
+    heist_store_relaxed(&m->most, before);
+    CHECK_EQ(heist_filter(c, in, in, HELD_UP, size, hold_up, NULL),
+             HELD_UP / 2);
+    for (size_t i = 0; i < HELD_UP / 2; i++)
+        CHECK_EQ(in[2 * i], 2 * i + 1);
+    CHECK_EQ(heist_load_relaxed(&m->now), before);
+    /* Sixteen times seven blocks, a ninth of the input, and the table. */
+    size_t most = 16 * 7 * (128 << 10) + HELD_UP * size / 9 + (1 << 20);
+    CHECK(heist_load_relaxed(&m->most) - before <= most);
+    free(in);
+}
+
+TEST(a_worker_that_is_held_up_does_not_cost_more_and_more_memory)
+{
+    meter m = {{0}, {0}};
+    heist_allocator a = {meter_alloc, meter_free, &m};
+    heist_runtime *rt = NULL;
+    heist_config config = {.workers = 3, .allocator = a};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    CHECK_EQ(heist_run(rt, filter_held_up, &m), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
