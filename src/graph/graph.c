@@ -561,7 +561,7 @@ static int list_sources(heist_graph *g)
 bool hi_forked_begin(hi_number *generation)
 {
     uint32_t now = hi_generation();
-    /* N2: it is put right.  kept: the checker knows no fork(). */
+    /* N2: it is put right. */
     if (HEIST_LIKELY(heist_load_acquire(generation) == now)) return false;
     hi_lock_take(&sealing);
     /* relaxed: under-lock */
@@ -572,7 +572,7 @@ bool hi_forked_begin(hi_number *generation)
 
 void hi_forked_end(hi_number *generation)
 {
-    /* N2: it is put right.  kept: the checker knows no fork(). */
+    /* N2: it is put right. */
     heist_store_release(generation, hi_generation());
     hi_lock_give(&sealing);
 }

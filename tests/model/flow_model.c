@@ -975,7 +975,34 @@ static void after_handed_over(void)
     after_beside();
 }
 
+/* --- after a fork() ----------------------------------------------------------- */
+
+/* Something of a process that fork()ed this one is put right by who comes first. */
+static hi_number generation;
+static int put_right;
+
+static void setup_forked(void)
+{
+    heist_init(&generation, hi_generation() + 1);
+}
+
+static void use_after_fork(unsigned id)
+{
+    (void)id;
+    if (hi_forked_begin(&generation)) {
+        put_right++;
+        hi_forked_end(&generation);
+    }
+    model_check(put_right == 1);
+}
+
 static const model_test tests[] = {
+    {MODEL_TEST("what_a_fork_has_left_is_put_right_once", 2, setup_forked,
+                use_after_fork, NULL, NULL),
+     MODEL_BOUNDS(2, 1, 4, 2)},
+    {MODEL_TEST("three_put_right_what_a_fork_has_left", 3, setup_forked,
+                use_after_fork, NULL, NULL),
+     MODEL_BOUNDS(2, 1, 3, 2)},
     {MODEL_TEST("a_helper_takes_over_from_a_node_that_waits", 2, setup_stuck,
                 run_or_help, after, both_ran_the_end),
      MODEL_BOUNDS(1, 1, 2, 2)},
