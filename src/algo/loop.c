@@ -11,7 +11,7 @@
  * at one end of the range than at the other.  Whoever takes a part of the range
  * times it for himself.
  *
- * Two looks at the clock take as long as a hundred cheap iterations.  So a thread
+ * Two looks at the clock take as long as a hundred cheap iterations.  So a strand
  * remembers the function whose loop was over at once, and runs its next loops, if
  * they are not longer, in a few pieces without the clock.
  *
@@ -22,6 +22,7 @@
  */
 #include "algo/loop.h"
 
+#include "fork/scratch.h"
 #include "platform/platform.h"
 
 enum {
@@ -34,13 +35,6 @@ enum {
     QUICK_TIME = 1000,  /* ns of a loop beside which the clock is dear */
     QUICK_TIMES = 15    /* such loops until one is timed again */
 };
-
-/* The last such loop of this thread: strands do not change threads. */
-static _Thread_local struct {
-    void (*body)(void); /* NULL: none */
-    size_t iterations;
-    unsigned times; /* more that need not be timed */
-} quick;
 
 static size_t not_zero(size_t n)
 {
@@ -188,22 +182,8 @@ static void by_the_clock(heist_ctx c, hi_loop *l, size_t begin, size_t end,
     double rest = (double)(end - begin) * each;
     if (rest > HI_SMALL_TIME)
         run_long(c, l, begin, end, each);
-    else if (run_small(c, l, begin, end) && rest <= QUICK_TIME)
-        quick.body = l->body, quick.iterations = whole,
-        quick.times = QUICK_TIMES;
-}
-
-static inline bool is_quick(const hi_loop *l, size_t iterations)
-{
-    return quick.times && l->body && l->body == quick.body &&
-           iterations <= quick.iterations;
-}
-
-/* If somebody came in time to take a part, it was not. */
-static void run_quick(heist_ctx c, hi_loop *l, size_t begin, size_t end)
-{
-    quick.times--;
-    if (!run_small(c, l, begin, end)) quick.times = 0;
+    else if (run_small(c, l, begin, end) && rest <= QUICK_TIME && l->body)
+        hi_quick_note(c, l->body, whole, QUICK_TIMES);
 }
 
 void hi_loop_run(heist_ctx c, hi_loop *l, size_t begin, size_t end)
@@ -211,10 +191,11 @@ void hi_loop_run(heist_ctx c, hi_loop *l, size_t begin, size_t end)
     if (begin >= end) return;
     if (l->grain)
         halves(c, l, begin, end, l->grain);
-    else if (is_quick(l, end - begin))
-        run_quick(c, l, begin, end);
-    else
+    else if (!l->body || !hi_quick_again(c, l->body, end - begin))
         by_the_clock(c, l, begin, end, SIZE_MAX);
+    /* If somebody came in time to take a part, it was not over at once. */
+    else if (!run_small(c, l, begin, end))
+        hi_quick_note(c, NULL, 0, 0);
 }
 
 /* --- in order ------------------------------------------------------------- */
