@@ -22,7 +22,7 @@
  */
 #include "algo/loop.h"
 
-#include "fork/quick.h"
+#include "fork/scratch.h"
 #include "platform/platform.h"
 
 enum {

@@ -89,7 +89,7 @@ typedef struct hi_strand {
     size_t stack_bytes;
     hi_message message;
     struct hi_strand *next; /* in a list of spare strands */
-    /* The last loop that was over at once: src/fork/quick.h. */
+    /* The last loop that was over at once: src/fork/scratch.h. */
     void (*quick_body)(void);
     size_t quick_iterations;
     unsigned quick_times;

@@ -42,3 +42,22 @@ void hi_scratch_put(heist_ctx c, void *p, size_t count, size_t size)
     else
         hi_free(a, p, bytes);
 }
+
+void hi_quick_note(heist_ctx c, void (*body)(void), size_t iterations,
+                   unsigned times)
+{
+    hi_strand *s = hi_strand_from(c.strand);
+    s->quick_body = body;
+    s->quick_iterations = iterations;
+    s->quick_times = times;
+}
+
+bool hi_quick_again(heist_ctx c, void (*body)(void), size_t iterations)
+{
+    hi_strand *s = hi_strand_from(c.strand);
+    if (!s->quick_times || s->quick_body != body ||
+        iterations > s->quick_iterations)
+        return false;
+    s->quick_times--;
+    return true;
+}
