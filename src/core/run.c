@@ -161,6 +161,15 @@ static inline void leave(heist_runtime *rt, hi_worker *g)
     hi_visit_end(rt);
 }
 
+/* The guest's page, if it is one: what the region touches there. */
+static inline void fetch(const hi_worker *g)
+{
+    __builtin_prefetch(&g->strand, 1);
+    __builtin_prefetch((const hi_strand *)(const void *)g - 1, 1);
+    for (int i = 0; i < 3; i++)
+        __builtin_prefetch((const heist_frame *)(const void *)(g + 1) + i, 1);
+}
+
 HI_HOT int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
 {
     /* After an idle gap all is far away, this code too: fetch it side by side. */
@@ -169,6 +178,7 @@ HI_HOT int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
         __builtin_prefetch((const char *)(uintptr_t)heist_run + 64 * i);
     __builtin_prefetch((const char *)(uintptr_t)heist_join_slow);
     hi_worker *g = hi_self_get();
+    if (HEIST_LIKELY(g)) fetch(g);
     heist_runtime *in = rt ? rt : hi_runtime_standard();
     /* A thread that was here before; in the child of a fork() none was. */
     if (HEIST_UNLIKELY(!g || !g->guest || g->inside || hi_guest_seat(g) != in ||
@@ -177,9 +187,6 @@ HI_HOT int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
         if (rc != SEATED) return rc;
     }
     in = g->rt;
-    __builtin_prefetch(&g->native->hot, 1);
-    for (int i = 0; i < 3; i++)
-        __builtin_prefetch(hi_strand_base(g->native) + i, 1);
     bool running = enter(in, g, fn);
     if (HEIST_LIKELY(running)) guest_run(g, fn, arg);
     leave(in, g);

@@ -336,20 +336,22 @@ static void thread_ends(void *unused)
     hi_lock_give(&home.lock);
 }
 
+/* Its room is zero, or what a failure has left there. */
 static hi_worker *guest_create(void)
 {
-    hi_worker *g = hi_alloc(NULL, sizeof *g, HEIST_LINE);
-    if (!g) return NULL;
-    g->guest = true;
-    g->native = hi_strand_create(0);
-    if (g->native && hi_worker_init(g, NULL) == 0) {
-        heist_store_relaxed(&g->native->worker, g); /* relaxed: init */
-        hi_strand_reset(g->native, true);
-        return g;
+    hi_strand *s = hi_strand_create(0);
+    if (!s) return NULL;
+    hi_worker *g = hi_guest_of(s);
+    if (hi_worker_init(g, NULL) < 0) {
+        hi_strand_destroy(s);
+        return NULL;
     }
-    if (g->native) hi_strand_destroy(g->native);
-    hi_free(NULL, g, sizeof *g);
-    return NULL;
+    g->guest = true;
+    g->native = s;
+    hi_pages_hold(g, sizeof *g);
+    heist_store_relaxed(&s->worker, g); /* relaxed: init */
+    hi_strand_reset(s, true);
+    return g;
 }
 
 /* A free guest that already sits in rt, or one that sits nowhere. */

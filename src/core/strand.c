@@ -4,7 +4,7 @@
  *
  *     unit, aligned              its middle                     unit + span
  *      v                             v                                v
- *      [ ... guard | <-- C stack     | strand | frames ---> ............ ]
+ *      [ ... guard | <-- C stack     | strand, guest | frames ---> ..... ]
  *
  * One unit of address space per strand, lazily backed by memory: an idle strand
  * touches the two pages at its middle.  Units go to a pool when the strand

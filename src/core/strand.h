@@ -38,6 +38,8 @@ enum {
     HI_UNTIMED = -1,
     /* Address space of one strand, and its alignment. */
     HI_STRAND_SPAN = 128 << 20,
+    /* Behind the header, for the guest whose strand it is: src/core/worker.h. */
+    HI_GUEST_ROOM = 768,
     /* Of a worker's stacks, unless configured. */
     HI_STACK_BYTES = 8 << 20,
     /* Bytes of frames usable at first where memory is counted when promised. */
@@ -110,7 +112,7 @@ static inline heist_frame *hi_strand_end(const hi_strand *s)
 /* The first frame. */
 static inline heist_frame *hi_strand_base(const hi_strand *s)
 {
-    return (heist_frame *)(s + 1);
+    return (heist_frame *)((uintptr_t)(s + 1) + HI_GUEST_ROOM);
 }
 
 static inline hi_strand *hi_strand_from(heist_strand *s)

@@ -81,6 +81,16 @@ typedef struct hi_worker {
     hi_stats stats HEIST_ALIGNED(HEIST_LINE);
 } hi_worker;
 
+/*
+ * A guest lives beside its native strand: after an idle gap the first touch of a
+ * page is what a small region waits for, and one page is enough for both.
+ */
+static inline hi_worker *hi_guest_of(hi_strand *native)
+{
+    _Static_assert(sizeof(hi_worker) <= HI_GUEST_ROOM, "a guest has room");
+    return (hi_worker *)(void *)(native + 1);
+}
+
 /* A deadline that a suspended strand waits for. */
 struct hi_timer {
     hi_timer *next;

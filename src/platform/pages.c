@@ -63,6 +63,15 @@ void hi_pages_release(void *p, size_t bytes)
     errno = saved;
 }
 
+/* There if the program runs with LeakSanitizer, however this file was built. */
+__attribute__((weak)) void __lsan_register_root_region(const void *p,
+                                                       size_t bytes);
+
+void hi_pages_hold(const void *p, size_t bytes)
+{
+    if (__lsan_register_root_region) __lsan_register_root_region(p, bytes);
+}
+
 void *hi_pages_large(size_t bytes)
 {
     int saved = errno;

@@ -138,6 +138,9 @@ int hi_pages_guard(void *p, size_t bytes);
 void hi_pages_discard(void *p, size_t bytes);
 void hi_pages_release(void *p, size_t bytes);
 
+/* Allocated memory hangs on these pages: a leak checker shall look there. */
+void hi_pages_hold(const void *p, size_t bytes);
+
 /* Memory that will all be used, in large pages if possible; NULL when there is
  * none. */
 void *hi_pages_large(size_t bytes);

@@ -393,6 +393,7 @@ void heap_report_leaks(void);
 void *pages_reserve(size_t bytes);
 void pages_touch(uintptr_t address, size_t bytes);
 void pages_clear(uintptr_t address, size_t bytes);
+void pages_hold(const void *p, size_t bytes);
 
 /* --- trace.c ------------------------------------------------------------------ */
 

@@ -66,7 +66,6 @@ static void free_guests(void)
         model_check(heist_load_relaxed(&g->seat) == NULL);
         hi_worker_fini(g);
         hi_strand_destroy(g->native);
-        hi_free(NULL, g, sizeof *g);
     }
 }
 

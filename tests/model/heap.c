@@ -18,7 +18,8 @@ enum {
     FREED = 0xfe, /* other values of the map: the number of usable bytes */
     GAP = 16,     /* between blocks */
     BLOCKS_MAX = 1 << 16,
-    TOUCHED_MAX = 1 << 16
+    TOUCHED_MAX = 1 << 16,
+    HELD_MAX = 16
 };
 
 typedef struct block {
@@ -38,6 +39,12 @@ static struct {
     uint32_t *touched_in; /* per page: the execution */
     uint32_t *touched;
     unsigned touched_count;
+
+    struct {
+        const char *from, *to;
+    } held[HELD_MAX];
+
+    unsigned held_count;
 } heap __attribute__((section("model_engine")));
 
 void heap_init(void)
@@ -65,7 +72,7 @@ void heap_reset(void)
     heap.count = heap.alive = 0;
     for (unsigned i = 0; i < heap.touched_count; i++)
         memset((void *)(PAGES + heap.touched[i] * PAGE), 0, PAGE);
-    heap.touched_count = 0;
+    heap.touched_count = heap.held_count = 0;
     heap.pages_next = PAGES;
 }
 
@@ -173,7 +180,11 @@ static void reach(const char *from, const char *to)
 void heap_report_leaks(void)
 {
     if (heap.alive == 0) return;
-    if (engine.test->keeps) snapshot_each(reach);
+    if (engine.test->keeps) {
+        snapshot_each(reach);
+        for (unsigned i = 0; i < heap.held_count; i++)
+            reach(heap.held[i].from, heap.held[i].to);
+    }
     for (unsigned i = 0; i < heap.count; i++) {
         block *b = &heap.blocks[i];
         if (b->alive && !b->reached)
@@ -257,4 +268,12 @@ void pages_clear(uintptr_t address, size_t bytes)
         uintptr_t page = PAGES + heap.touched[i] * PAGE;
         if (page - address < bytes) memset((void *)page, 0, PAGE);
     }
+}
+
+/* What hangs on these is reached. */
+void pages_hold(const void *p, size_t bytes)
+{
+    if (heap.held_count == HELD_MAX) fail("too many pages are held");
+    heap.held[heap.held_count].from = p;
+    heap.held[heap.held_count++].to = (const char *)p + bytes;
 }

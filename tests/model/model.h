@@ -67,8 +67,8 @@ typedef struct model_test {
     bool no_barrier;          /* a machine on which nobody can keep watch */
     bool random;              /* too large to exhaust: random at every level */
     unsigned clock_step; /* ns that each look at the clock takes; 0: 1000 */
-    bool keeps;          /* memory that static variables still reach in the
-                             end is no leak */
+    bool keeps;          /* memory that static variables, or pages that are
+                             held, still reach in the end is no leak */
     bool spins_end;      /* a spin loop may also give up while the others
                              stand still; that costs a preemption */
     bool exact;          /* it is about these bounds: they are not widened */

@@ -250,6 +250,11 @@ void hi_pages_release(void *p, size_t bytes)
     (void)p, (void)bytes;
 }
 
+void hi_pages_hold(const void *p, size_t bytes)
+{
+    pages_hold(p, bytes);
+}
+
 void *hi_pages_large(size_t bytes)
 {
     return hi_pages_reserve(bytes);

@@ -87,7 +87,6 @@ static inline void pool_close(heist_runtime *rt)
         hi_worker *g = heist_load_relaxed(&rt->victims[i]);
         pool_worker_close(g);
         hi_strand_destroy(g->native);
-        hi_free(NULL, g, sizeof *g);
     }
     for (unsigned i = 0; i < rt->workers; i++)
         pool_worker_close(&rt->pool[i]);
