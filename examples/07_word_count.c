@@ -97,7 +97,9 @@ int main(int argc, char **argv)
     if (!file) return perror("the text"), 1;
     struct job job = {.text = text};
     job.size = fread(text, 1, sizeof text - 1, file);
+    bool whole = getc(file) == EOF;
     fclose(file);
+    if (!whole) return fputs("the text is longer than 1 MiB\n", stderr), 1;
     int rc = heist_run(NULL, root, &job);
     if (rc == 0) rc = job.error;
     if (rc < 0) return fprintf(stderr, "%s\n", strerror(-rc)), 1;

@@ -334,9 +334,10 @@ typedef enum heist_scan_kind {
  * first (or what comes before), and the sum of all at the end.  out does not
  * overlap in, or is in.
  *
- * Memory:  per block of 128 KiB (of one element, if that is longer), or per 16
- *          elements of which each takes long, two elements, each rounded up to
- *          128 bytes; if it can be had.
+ * Memory:  two elements, one of them with 24 bytes more, each rounded up to 128
+ *          bytes, per block of 20 us: of 16 elements at least, of 128 KiB (one
+ *          element, if that is longer) at most.  No more than 2048 blocks, unless
+ *          those of 128 KiB are more.  If it can be had.
  * Returns: 0, or -ENOMEM (only for exclusive scans in place of elements of more
  *          than 256 bytes; nothing was changed).
  */
@@ -383,7 +384,8 @@ HEIST_API int heist_by_pair(const void *a, const void *b, void *arg);
 /*
  * Sorts in place; equal elements end up in any order.
  *
- * Memory: for known comparisons n elements if they can be had; else a little
+ * Memory: for known comparisons n elements and tables of counts (of 258 KiB at
+ *         most each, one or a few at a time) if they can be had; else a little
  *         stack.  Never fails.
  */
 HEIST_API void heist_sort(heist_ctx c, void *base, size_t n, size_t size,

@@ -566,6 +566,9 @@ static enemy *new_enemy(size_t n, size_t **index)
         e->value[i] = e->gas;
         (*index)[i] = i;
     }
+    /* Up and down at first: else a look at whether all is sorted makes it so. */
+    for (size_t i = 0; i < 64; i++)
+        e->value[i] = n + 1 + (i % 2 ? 64 - i : i);
     return e;
 }
 
