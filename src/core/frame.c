@@ -203,12 +203,12 @@ void hi_frame_settle(hi_worker *w, hi_strand *s, heist_frame *f)
         if (leapfrog(w, s, f, state) == LEAP_AGAIN) {
             heist_store_relaxed(&s->waiting, f); /* relaxed: hint */
             spins = 0;
-        } else if (++spins < w->rt->settle_spins) {
-            hi_cpu_relax();
-        } else if (w->orphan) {
+        } else if (w->orphan) { /* its runtime may have been stopped */
             hi_die(__FILE__, __LINE__,
                    "fork() inside a task: the child joined what a worker of "
                    "the parent had taken");
+        } else if (++spins < w->rt->settle_spins) {
+            hi_cpu_relax();
         } else if (heist_cas_release(&f->state, &state, /* F5: wake us. */
                                      state_of(s, HI_FRAME_WAITED))) {
             hi_worker_suspend(w, s);

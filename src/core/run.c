@@ -161,13 +161,15 @@ static inline void leave(heist_runtime *rt, hi_worker *g)
     hi_visit_end(rt);
 }
 
-/* The guest's page, if it is one: what the region touches there. */
-static inline void fetch(const hi_worker *g)
+/* What a region touches in the guest's page.  If it is none, to ask would take
+ * longer than to fetch lines in vain. */
+static inline void fetch(hi_worker *g)
 {
+    hi_strand *s = hi_guest_native(g);
     __builtin_prefetch(&g->strand, 1);
-    __builtin_prefetch((const hi_strand *)(const void *)g - 1, 1);
+    __builtin_prefetch(s, 1);
     for (int i = 0; i < 3; i++)
-        __builtin_prefetch((const heist_frame *)(const void *)(g + 1) + i, 1);
+        __builtin_prefetch(hi_strand_base(s) + i, 1);
 }
 
 HI_HOT int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)

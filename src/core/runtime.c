@@ -43,10 +43,17 @@ enum {
     WORKER_STACK = 256 << 10 /* of the thread; tasks run on strands */
 };
 
+/* What a runtime had before a fork(): abandoned in the child, not lost. */
+typedef struct relic {
+    struct relic *next;
+    void *pool, *victims, *slots;
+} relic;
+
 static struct {
     hi_lock lock;
     HEIST_ATOMIC(uint32_t) generation; /* counts fork() */
     hi_worker *free_guests;
+    relic *relics;
 } home;
 
 hi_runtime_cell hi_standard;
@@ -146,6 +153,7 @@ fail_victims:
     hi_free(a, rt->victims, victims * sizeof *rt->victims);
 fail_pool:
     hi_free(a, rt->pool, rt->workers * sizeof *rt->pool);
+    rt->pool = NULL;
     return rc;
 }
 
@@ -159,6 +167,7 @@ static void pool_destroy(heist_runtime *rt)
     hi_free(a, rt->victims,
             (rt->workers + HI_GUESTS_MAX) * sizeof *rt->victims);
     hi_free(a, rt->pool, rt->workers * sizeof *rt->pool);
+    rt->pool = NULL;
 }
 
 static void threads_end(heist_runtime *rt, unsigned n)
@@ -266,6 +275,18 @@ fail:
     return rc;
 }
 
+/* False: no memory. */
+static bool abandon(heist_runtime *rt)
+{
+    if (!rt->pool) return true; /* an earlier attempt has */
+    relic *r = hi_alloc(NULL, sizeof *r, HEIST_LINE);
+    if (!r) return false;
+    *r = (relic){home.relics, rt->pool, rt->victims, rt->injector.slots};
+    home.relics = r;
+    rt->pool = NULL;
+    return true;
+}
+
 /*
  * In the child of a fork() none of the workers exist.  What the parent's
  * threads had in hand is abandoned; the runtime gets a new pool.
@@ -280,8 +301,7 @@ static bool revive(heist_runtime *rt)
         heist_init(&rt->visitors, 0);
         heist_init(&rt->waiting, 0);
         heist_init(&rt->rescue, rescue_here());
-        if (!rt->parents) rt->parents = rt->pool;
-        ok = pool_create(rt) == 0;
+        ok = abandon(rt) && pool_create(rt) == 0;
         if (ok && threads_start(rt) < 0) {
             pool_destroy(rt);
             ok = false;
@@ -323,6 +343,14 @@ HI_HOT heist_runtime *hi_runtime_get(heist_runtime *rt)
 
 /* --- guests -------------------------------------------------------------------- */
 
+static void guest_release(hi_worker *g)
+{
+    hi_lock_take(&home.lock);
+    g->next_guest = home.free_guests;
+    home.free_guests = g;
+    hi_lock_give(&home.lock);
+}
+
 /* When a foreign thread ends, its seat is free for another one. */
 static void thread_ends(void *unused)
 {
@@ -330,13 +358,10 @@ static void thread_ends(void *unused)
     (void)unused;
     if (!g || !g->guest) return;
     hi_self_set(NULL);
-    hi_lock_take(&home.lock);
-    g->next_guest = home.free_guests;
-    home.free_guests = g;
-    hi_lock_give(&home.lock);
+    guest_release(g);
 }
 
-/* Its room is zero, or what a failure has left there. */
+/* Its room is zero: only guests write there, and they are never destroyed. */
 static hi_worker *guest_create(void)
 {
     hi_strand *s = hi_strand_create(0);
@@ -389,14 +414,6 @@ static bool take_seat(heist_runtime *rt, hi_worker *g)
     }
     hi_lock_give(&rt->lock);
     return room;
-}
-
-static void guest_release(hi_worker *g)
-{
-    hi_lock_take(&home.lock);
-    g->next_guest = home.free_guests;
-    home.free_guests = g;
-    hi_lock_give(&home.lock);
 }
 
 /* The calling thread is a guest whose runtime has stopped. */

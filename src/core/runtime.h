@@ -52,7 +52,6 @@ struct heist_runtime {
     int settle_spins; /* looks at a thief before the strand is put aside */
     int answer_spins; /* looks at a strand that was called, before a rescue */
     hi_worker *pool;
-    hi_worker *parents; /* the pool before a fork(): abandoned, not lost */
     HEIST_ATOMIC(hi_worker *) *victims;
     HEIST_ATOMIC(uint32_t) victim_count;
     hi_lock lock;

@@ -91,6 +91,11 @@ static inline hi_worker *hi_guest_of(hi_strand *native)
     return (hi_worker *)(void *)(native + 1);
 }
 
+static inline hi_strand *hi_guest_native(hi_worker *guest)
+{
+    return (hi_strand *)(void *)guest - 1;
+}
+
 /* A deadline that a suspended strand waits for. */
 struct hi_timer {
     hi_timer *next;

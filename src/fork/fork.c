@@ -131,7 +131,7 @@ static bool look_quantum(hi_worker *w, hi_strand *s, heist_frame *top,
 
 static bool is_eager(const hi_worker *w)
 {
-    return w->rt && w->rt->config.exposure == HEIST_EAGER;
+    return w->rt && !w->orphan && w->rt->config.exposure == HEIST_EAGER;
 }
 
 /*

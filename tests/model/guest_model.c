@@ -726,6 +726,7 @@ static const model_test tests[] = {
      .setup = setup_child,
      .thread = revived_once,
      .after = after_child,
+     .keeps = true,
      .clock_step = 1000000,
      .quick = {1, 1, 1},
      .full = {2, 1, 1}},

@@ -10,6 +10,8 @@
 
 #include <heist.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,4 +127,90 @@ static void fork_in_a_task(void)
 TEST(the_child_of_a_fork_in_a_task_under_load_uses_the_library)
 {
     if (!test_cannot_fork()) under_load(fork_in_a_task);
+}
+
+/* --- a child of a process at rest --------------------------------------------------- */
+
+#ifndef __has_feature
+#    define __has_feature(x) 0
+#endif
+
+/* AddressSanitizer can follow it, and looks for leaks when it exits. */
+static bool cannot_fork_at_rest(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+    return false;
+#else
+    return test_cannot_fork();
+#endif
+}
+
+static void end_well(pid_t pid)
+{
+    int status;
+    CHECK(pid >= 0);
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+}
+
+/* Broadcasts last: threads that are still starting are not at rest. */
+static void use_both(void)
+{
+    int64_t sum = 0;
+    CHECK_EQ(heist_run(NULL, tree_root, &sum), 0);
+    CHECK_EQ(heist_run(rt, tree_root, &sum), 0);
+    CHECK_EQ(heist_broadcast(NULL, tree_task, NULL), 0);
+    CHECK_EQ(heist_broadcast(rt, tree_task, NULL), 0);
+}
+
+/* Uses what it has inherited, has children that do, and exits. */
+static void live(int generations, bool stops)
+{
+    use_both();
+    fflush(NULL);
+    pid_t pid = generations ? fork() : -1;
+    if (pid == 0) {
+        live(generations - 1, stops);
+        exit(0);
+    }
+    if (generations) end_well(pid);
+    if (!stops) return;
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(NULL, HEIST_FOREVER), 0);
+}
+
+/* What the parent's pool had is given up in a child, and yet not lost. */
+TEST(children_that_exit_have_lost_no_memory)
+{
+    if (cannot_fork_at_rest()) return;
+    for (int stops = 0; stops < 2; stops++) {
+        CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+        live(2, stops);
+        if (stops) continue;
+        CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+        CHECK_EQ(heist_stop(NULL, HEIST_FOREVER), 0);
+    }
+}
+
+/* The runtime of the region it is in is no more. */
+static void stop_inside(heist_ctx c, void *arg)
+{
+    (void)arg;
+    pid_t pid = fork();
+    if (pid == 0) {
+        CHECK_EQ(heist_broadcast(rt, tree_task, NULL), 0);
+        CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+        CHECK_EQ(fib(c, 20), 6765);
+        _exit(0);
+    }
+    end_well(pid);
+}
+
+TEST(the_child_of_a_fork_in_a_region_can_stop_and_go_on_there)
+{
+    if (cannot_fork_at_rest()) return;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+    CHECK_EQ(heist_broadcast(rt, tree_task, NULL), 0);
+    CHECK_EQ(heist_run(rt, stop_inside, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
