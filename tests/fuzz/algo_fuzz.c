@@ -94,10 +94,14 @@ static void check_early_exit(heist_ctx c, job *j)
     FUZZ_CHECK(heist_for_while(c, 0, n, visit_while, &v) == (error == 0));
     for (size_t i = 0; i < n; i++)
         FUZZ_CHECK(v.count[i] == 1 || (error && v.count[i] == 0));
-    memset(v.count, 0, n);
-    FUZZ_CHECK(heist_try_for(c, 0, n, visit_until, &v) == error);
-    for (size_t i = 0; i < n; i++) /* nothing before the failure is left out */
-        FUZZ_CHECK(v.count[i] == 1 || (i > lowest && v.count[i] == 0));
+    for (size_t grain = 0; grain < 200; grain = 2 * grain + 13) {
+        memset(v.count, 0, n);
+        int rc = grain ? heist_try_for_grain(c, 0, n, grain, visit_until, &v)
+                       : heist_try_for(c, 0, n, visit_until, &v);
+        FUZZ_CHECK(rc == error);
+        for (size_t i = 0; i < n; i++) /* before the failure none is left out */
+            FUZZ_CHECK(v.count[i] == 1 || (i > lowest && v.count[i] == 0));
+    }
 }
 
 /* --- folds, reductions and scans ----------------------------------------------- */
@@ -210,6 +214,32 @@ static void check_scan(heist_ctx c, job *j)
     FUZZ_CHECK(memcmp(&total, &running, sizeof at) == 0);
     for (size_t i = 0; i < n; i++)
         FUZZ_CHECK(!memcmp(out + i * size, wanted + i * size, sizeof at));
+}
+
+/* The same bits as signed numbers, and floats: they are exact up to 2^24. */
+static void check_other_scans(heist_ctx c, job *j)
+{
+    size_t n = j->n;
+    heist_scan_kind kind = HEIST_INCLUSIVE;
+    int64_t *i64 = copy_of(j, j->number, n * 8);
+    int32_t *i32 = room(j, n * 4);
+    float *f32 = room(j, n * 4);
+    for (size_t i = 0; i < n; i++) {
+        i32[i] = (int32_t)(uint32_t)j->number[i];
+        f32[i] = (float)(j->number[i] % 64);
+    }
+    begin(j);
+    FUZZ_CHECK(heist_scan_i64(c, i64, i64, n, kind) == 0);
+    FUZZ_CHECK(heist_scan_i32(c, i32, i32, n, kind) == 0);
+    FUZZ_CHECK(heist_scan_f32(c, f32, f32, n, kind) == 0);
+    failed(j, 0);
+    uint64_t sum = 0, small = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += j->number[i], small += j->number[i] % 64;
+        FUZZ_CHECK((uint64_t)i64[i] == sum);
+        FUZZ_CHECK((uint32_t)i32[i] == (uint32_t)sum);
+        FUZZ_CHECK(f32[i] == (float)small);
+    }
 }
 
 static void check_number_scans(heist_ctx c, job *j)
@@ -634,10 +664,10 @@ static void check_histogram(heist_ctx c, job *j)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static operation *const operations[] = {
-        check_loops,        check_early_exit, check_folds,    check_scan,
-        check_number_scans, check_sums,       check_rounding, check_extremes,
-        check_extreme_keys, check_searches,   check_maps,     check_moves,
-        check_packing,      check_histogram};
+        check_loops,        check_early_exit,   check_folds,    check_scan,
+        check_number_scans, check_other_scans,  check_sums,     check_rounding,
+        check_extremes,     check_extreme_keys, check_searches, check_maps,
+        check_moves,        check_packing,      check_histogram};
     run_one(data, size, operations, sizeof operations / sizeof *operations);
     return 0;
 }

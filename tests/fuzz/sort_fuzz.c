@@ -90,10 +90,13 @@ static void check_number_sorts(heist_ctx c, job *j)
         pair[i] = (heist_pair){j->number[i] % j->few, mixed(i) % 64};
     heist_pair *wanted = copy_of(j, pair, j->n * sizeof *pair);
     if (j->n) qsort(wanted, j->n, sizeof *wanted, by_pair);
+    heist_pair *same = copy_of(j, pair, j->n * sizeof *pair);
     begin(j);
     heist_sort_pairs(c, pair, j->n);
+    heist_sort(c, same, j->n, sizeof *same, heist_by_pair, NULL);
     failed(j, 0);
     FUZZ_CHECK(memcmp(pair, wanted, j->n * sizeof *pair) == 0);
+    FUZZ_CHECK(memcmp(same, wanted, j->n * sizeof *pair) == 0);
 }
 
 /* A number, or a text of many digits. */
