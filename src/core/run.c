@@ -138,8 +138,7 @@ arrive(heist_runtime *rt, heist_root_fn *fn, void *arg, hi_worker **out)
 /* False: the runtime is stopping. */
 static inline bool enter(heist_runtime *rt, hi_worker *g, heist_root_fn *fn)
 {
-    heist_add_relaxed(&rt->sleep.awake, 1); /* relaxed: before-S9 */
-    hi_visit_begin(rt);                     /* S9: its fence. */
+    hi_sleep_enter(rt);
     g->inside = true;
     /* relaxed: hint */
     if (HEIST_UNLIKELY(!heist_load_relaxed(&rt->sleep.forked)))

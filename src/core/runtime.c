@@ -516,7 +516,6 @@ static void unseat_guests(heist_runtime *rt)
     uint32_t n = hi_victim_count(rt);
     for (uint32_t i = rt->workers; i < n; i++) {
         hi_worker *g = hi_victim(rt, i);
-        hi_task_free_cached(g);
         hi_worker_free_spare(g); /* the next runtime may want other stacks */
         /* G3: the thread that owns it finds no seat. */
         heist_store_release(&g->seat, (heist_runtime *)NULL);

@@ -124,6 +124,13 @@ static inline bool hi_sleep_could_help(heist_runtime *rt)
            heist_load_relaxed(&rt->sleep.searching) == 0; /* relaxed: hint */
 }
 
+/* A guest's visit begins with it: it is counted before it asks who keeps watch. */
+static inline void hi_sleep_enter(heist_runtime *rt)
+{
+    heist_add_relaxed(&rt->sleep.awake, 1); /* relaxed: before-S9 */
+    hi_visit_begin(rt);                     /* S9: its fence. */
+}
+
 /* A guest stops working. */
 static inline void hi_sleep_leave(heist_runtime *rt)
 {

@@ -30,6 +30,7 @@ static hi_futex entered, hold, outside;
 static heist_latch done;
 static unsigned runs, held, accepted;
 static int payload, stopped;
+static HEIST_ATOMIC(uint32_t) ended;
 
 /* --- the rig ------------------------------------------------------------------- */
 
@@ -345,6 +346,22 @@ static void setup_two_hollow(void)
     other = hollow_open();
 }
 
+static void noting_root(heist_ctx c, void *arg)
+{
+    (void)c;
+    note_guest(*(unsigned *)arg);
+}
+
+/* Both come for the first time. */
+static void seated_apart(unsigned id)
+{
+    model_check(heist_run(rt, noting_root, &id) == 0);
+    if (heist_add_acq_rel(&ended, 1) == 0) return;
+    for (unsigned i = 0; i < GUESTS; i++)
+        model_check(hi_victim(rt, guests[i]->index) == guests[i]);
+    stop(rt);
+}
+
 /* Leaves a strand behind, as a region that has waited for something does. */
 static void spare_root(heist_ctx c, void *arg)
 {
@@ -575,7 +592,6 @@ static void guests_are_counted(unsigned id)
 static hi_worker *old_pool;
 static void *old_victims, *old_idle;
 static hi_injector old_injector;
-static HEIST_ATOMIC(uint32_t) ended;
 
 /* As in the child of a fork(): what the parent had is there, its threads are
  * not. */
@@ -608,6 +624,44 @@ static void after_child(void)
     hi_free(NULL, old_pool, sizeof *old_pool);
     hi_free(NULL, old_victims, 3 * sizeof *rt->victims);
     hi_free(NULL, old_idle, sizeof(hi_counter));
+}
+
+/* A revival for which there is no memory, or no thread, can be tried again. */
+static unsigned blocks;
+
+static void *counted_alloc(void *user, size_t bytes, size_t align)
+{
+    (void)user;
+    void *p = hi_alloc(NULL, bytes, align);
+    blocks += p != NULL;
+    return p;
+}
+
+static void counted_free(void *user, void *p, size_t bytes)
+{
+    (void)user;
+    blocks -= p != NULL;
+    hi_free(NULL, p, bytes);
+}
+
+static void setup_poor_child(void)
+{
+    setup_child();
+    rt->config.allocator = (heist_allocator){counted_alloc, counted_free, NULL};
+    blocks = 1; /* rt itself, which stop frees */
+}
+
+static void revived_at_last(unsigned id)
+{
+    (void)id;
+    while (hi_runtime_get(rt) != rt) {
+        model_check(blocks == 1);
+        model_saw(SAW_REFUSED);
+    }
+    model_saw(SAW_RUN);
+    while (heist_stop(rt, HEIST_FOREVER) == -ENOMEM)
+        ;
+    model_check(blocks == 0);
 }
 
 /* --- the default runtime ----------------------------------------------------------------- */
@@ -674,6 +728,13 @@ static const model_test tests[] = {
      .end = both_were_seen,
      .quick = {1, 1, 1},
      .full = {1, 2, 1}},
+    {.name = "two_guests_have_two_seats",
+     .threads = 2,
+     .setup = setup_hollow,
+     .thread = seated_apart,
+     .after = free_guests,
+     .quick = {1, 1, 1},
+     .full = {2, 2, 1}},
     {.name = "a_seat_is_inherited_when_it_is_free",
      .threads = 3,
      .setup = setup_two_hollow,
@@ -730,6 +791,17 @@ static const model_test tests[] = {
      .clock_step = 1000000,
      .quick = {1, 1, 1},
      .full = {2, 1, 1}},
+    {.name = "a_revival_that_fails_leaves_nothing_behind",
+     .threads = 1,
+     .setup = setup_poor_child,
+     .thread = revived_at_last,
+     .after = after_child,
+     .end = both_were_seen,
+     .keeps = true,
+     .allocation_may_fail = true,
+     .clock_step = 1000000,
+     .quick = {MODEL_NONE, MODEL_NONE, 1},
+     .full = {1, 1, 2}},
     {.name = "the_default_runtime_is_started_once",
      .threads = 2,
      .thread = started_once,

@@ -482,8 +482,7 @@ static void a_guest_enters(unsigned id)
         return;
     }
     heist_store_release(&away, 1);
-    heist_add_relaxed(&rt->sleep.awake, 1);
-    hi_visit_begin(rt);
+    hi_sleep_enter(rt);
     if (hi_sleep_unwatched(rt)) hi_sleep_post_frames(rt);
     pool_await(&found);
     hi_visit_end(rt);
@@ -518,6 +517,39 @@ static void a_guest_leaves(unsigned id)
         pool_tell(&found);
     }
     hi_self_set(NULL);
+}
+
+/* The same, but the guest does not leave: it sleeps. */
+static hi_worker visitor;
+static hi_inbox_node letter_to_visitor;
+
+static void setup_guest_sleeps(void)
+{
+    setup_leave();
+    while (hi_worker_init(&visitor, NULL) < 0)
+        ;
+    visitor.guest = true;
+    visitor.rt = rt;
+}
+
+static void a_guest_sleeps(unsigned id)
+{
+    if (id == 2) {
+        while (hi_inbox_is_empty(&visitor.inbox))
+            hi_sleep_park(&visitor, HEIST_FOREVER);
+        return;
+    }
+    a_guest_leaves(id);
+    if (id == 0) return;
+    hi_inbox_post(&visitor.inbox, &letter_to_visitor);
+    hi_sleep_wake(&visitor);
+}
+
+static void after_guest_sleeps(void)
+{
+    hi_worker_fini(&visitor);
+    heist_sub_relaxed(&rt->sleep.awake, 1);
+    after_inbox();
 }
 
 /* --- the end ----------------------------------------------------------------------- */
@@ -722,6 +754,13 @@ static const model_test tests[] = {
      .after = after_inbox,
      .quick = {1, 1, 1},
      .full = {3, 2, 1}},
+    {.name = "a_guest_that_sleeps_makes_room_for_a_frame",
+     .threads = 3,
+     .setup = setup_guest_sleeps,
+     .thread = a_guest_sleeps,
+     .after = after_guest_sleeps,
+     .quick = {1, 1, 1},
+     .full = {2, 2, 1}},
     {.name = "all_workers_end",
      .threads = 3,
      .setup = setup_end,

@@ -26,6 +26,7 @@ static hi_futex started;
 static heist_latch hold, done, entered;
 static unsigned runs, held, accepted;
 static int payload, last_words;
+static bool comes_back;
 static hi_worker *guests[SEATS];
 static hi_task first;
 
@@ -38,11 +39,21 @@ static void setup(void)
     heist_latch_init(&entered, 1);
 }
 
-/* What was written before the stop is seen by who ends. */
+static void refused_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    model_check(false);
+}
+
+/* What was written before the stop is seen by who ends.  To its hook the runtime is
+ * a foreign one, and takes nobody in any more; the seat goes with it. */
 static void worker_stops(void *user, unsigned worker)
 {
     (void)user, (void)worker;
     model_check(last_words == 1);
+    if (!comes_back) return;
+    model_check(heist_run(rt, refused_root, NULL) == -ESHUTDOWN);
+    guests[0] = hi_victim(rt, rt->workers);
 }
 
 static void start(unsigned workers)
@@ -143,6 +154,15 @@ static void start_and_stop(unsigned id)
     (void)id;
     start(1);
     stop();
+}
+
+static void hook_comes_back(unsigned id)
+{
+    (void)id;
+    start(1);
+    comes_back = true;
+    stop();
+    model_check(guests[0] != NULL);
 }
 
 static void start_and_stop_2(unsigned id)
@@ -400,6 +420,15 @@ static const model_test tests[] = {
      .clock_step = 1000000,
      .quick = {2, 2, 1},
      .full = {4, 2, 1}},
+    {.name = "who_comes_back_at_the_end_keeps_no_seat",
+     .no_barrier = true,
+     .threads = 1,
+     .setup = setup,
+     .thread = hook_comes_back,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {1, 2, 1},
+     .full = {2, 2, 1}},
     {.name = "a_runtime_of_two_starts_and_stops",
      .no_barrier = true,
      .threads = 1,
