@@ -23,7 +23,7 @@ void *hi_switch(hi_context *from, hi_context *to);
 model_engine engine __attribute__((section("model_engine")));
 
 enum {
-    DEEP_SECONDS = 10 /* of each test, if the stated bounds take less */
+    DEEP_SECONDS = 20 /* of each test, if the stated bounds take less */
 };
 
 typedef enum level {
