@@ -25,14 +25,14 @@ uint64_t serial_region(uint64_t leaves)
     return leaves ? span(0, leaves) : nothing() + nothing();
 }
 
-static inline uint64_t par_span(heist_ctx c, uint64_t from, uint64_t to);
+static uint64_t par_span(heist_ctx c, uint64_t from, uint64_t to);
 
 static void span_right(heist_ctx c, heist_frame *f)
 {
     f->result.u = par_span(c, f->arg[0].u, f->arg[1].u);
 }
 
-static inline uint64_t par_span(heist_ctx c, uint64_t from, uint64_t to)
+static uint64_t par_span(heist_ctx c, uint64_t from, uint64_t to)
 {
     if (from == to) return nothing();
     if (to - from == 1) return bench_leaf(from);

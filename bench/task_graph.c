@@ -143,7 +143,7 @@ static void *ours_build(const struct bench_graph *g, enum bench_body body)
     };
     struct ours *o = malloc(sizeof *o);
     if (!o) bench_die("out of memory");
-    *o = (struct ours){.opts.rt = ours_runtime()};
+    *o = (struct ours){.opts.rt = ours_runtime};
     heist_allocator counting = {count_alloc, count_free, o};
     if (heist_graph_create(&o->graph, &counting) < 0) bench_die("no graph");
     for (uint32_t i = 0; i < g->nodes; i++)
