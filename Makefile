@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: MIT
 # The front door.  The build itself is CMake's; this only knows the commands.
 
-PREFIX ?= /usr/local
 WERROR ?= ON
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 RELEASE = build/release
-CONFIGURE = cmake -S . -G Ninja -DHEIST_WERROR=$(WERROR)
+OPTIONS = -DHEIST_WERROR=$(WERROR)
 
-.PHONY: help all run test bench check test-all check-deep install clean
-
-# $(call built,DIRECTORY,OPTIONS): install what is missing, configure, build.
-built = scripts/setup build && $(CONFIGURE) -B $(1) $(2) >/dev/null && \
-        cmake --build $(1)
+.PHONY: help all run test bench check test-all check-deep install uninstall \
+        clean
 
 # The first target: `make` alone explains itself.
 help:
@@ -23,12 +19,14 @@ help:
 	@echo '                       sanitizers, valgrind, aarch64, long stress'
 	@echo 'make check-deep        the proof as far as it goes (hours)'
 	@echo 'make install [PREFIX=/usr/local] [DESTDIR=]'
+	@echo 'make uninstall         what the last install put there'
 	@echo 'make clean             remove build/'
 
 all:
-	@$(call built,$(RELEASE))
+	@scripts/build $(RELEASE) $(OPTIONS)
 
-run: all
+run:
+	@scripts/build $(RELEASE) --target heist_tool $(OPTIONS)
 	@$(RELEASE)/bin/heist demo $(ARGS)
 
 # HEIST_STRESS_SCALE is the share of the full stress, in percent.
@@ -39,7 +37,7 @@ test: all
 # A peer that cannot be installed is skipped, not missed.
 bench:
 	@scripts/setup bench || echo 'bench: without what is missing'
-	@$(call built,build/bench-build,-DHEIST_BENCH=ON -DHEIST_TESTS=OFF)
+	@scripts/build build/bench-build $(OPTIONS) -DHEIST_BENCH=ON -DHEIST_TESTS=OFF
 	@bench/run --only '$(ONLY)'
 
 check:
@@ -53,10 +51,13 @@ check-deep:
 	@HEIST_DEEP=1 scripts/test-all '$(STAGE)'
 	@tools/proof-table --write
 
+# By the environment: a prefix may contain blanks.
+export PREFIX DESTDIR
 install:
-	@$(call built,build/install,-DHEIST_TESTS=OFF \
-	    -DCMAKE_INSTALL_PREFIX='$(abspath $(PREFIX))')
-	@cmake --install build/install
+	@scripts/install
+
+uninstall:
+	@scripts/install --remove
 
 clean:
 	rm -rf build

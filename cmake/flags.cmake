@@ -19,7 +19,8 @@ endif()
 
 function(heist_flags target)
   set_target_properties(${target} PROPERTIES
-    C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS ON)
+    C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS ON
+    UNITY_BUILD OFF)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:C>:${HEIST_WARNINGS}>)
   if(HEIST_CHECKED)

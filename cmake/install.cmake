@@ -20,7 +20,8 @@ foreach(dir LIBDIR INCLUDEDIR)
   endif()
 endforeach()
 # The prefix is where the file is found, so that it may be chosen when installing.
-if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+# Not /usr: that does not move, and pkg-config leaves out what it knows by its name.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR CMAKE_INSTALL_PREFIX STREQUAL "/usr")
   set(HEIST_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
 else()
   string(REGEX REPLACE "[^/]+" ".." up "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

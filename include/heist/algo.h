@@ -402,6 +402,7 @@ HEIST_API void heist_sort(heist_ctx c, void *base, size_t n, size_t size,
 HEIST_API int heist_sort_stable(heist_ctx c, void *base, size_t n, size_t size,
                                 heist_compare_fn *compare, void *arg);
 
+/* heist_sort by heist_by_i32 and its like: numbers, the smallest first. */
 HEIST_API void heist_sort_i32(heist_ctx c, int32_t *base, size_t n);
 HEIST_API void heist_sort_u32(heist_ctx c, uint32_t *base, size_t n);
 HEIST_API void heist_sort_i64(heist_ctx c, int64_t *base, size_t n);

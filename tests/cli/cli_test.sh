@@ -106,6 +106,8 @@ misuse_gives_one_usage_line_and_exit_status_2()
     misuse dmeo
     misuse --colour
     misuse --version now
+    misuse --help demo
+    misuse "$(printf 'two\nlines')"
     misuse demo --colour
     misuse demo -x
     misuse demo fib
@@ -239,6 +241,16 @@ a_terminal_gets_a_live_bar_and_colours()
     check_has out "$(printf '\033\\[38;5;[0-9]*m\033\\[48;5;[0-9]*m▀')"
 }
 
+a_terminal_whose_locale_is_c_gets_ascii()
+{
+    has_script || return 0
+    export TERM=xterm LC_ALL=C
+    run_on_terminal demo --size small --only fib,mandelbrot
+    check_status 0
+    check_has out "$(printf '\r\033\\[K')"
+    ! tr -d '\n\r\033 -~' <out | grep -q . || fail "more than ASCII"
+}
+
 no_color_means_no_colours()
 {
     has_script || return 0
@@ -282,6 +294,37 @@ the_doctor_sees_a_smaller_mask()
     check_has out '^  default workers  *1, by'
 }
 
+the_doctor_says_what_the_environment_does()
+{
+    export HEIST_WORKERS=3
+    run doctor
+    check_status 0
+    check_has out '^  default workers  *3, by HEIST_WORKERS; [0-9]* by'
+    for wrong in abc 99999 3x -1; do
+        export HEIST_WORKERS=$wrong
+        run doctor
+        check_status 0
+        check_has out '^  HEIST_WORKERS  *ignored'
+        check_has out '^  default workers  *[0-9]*, by the'
+    done
+}
+
+# The jobs before the picture take a second; the file is asked for before them.
+a_demo_that_is_stopped_leaves_no_empty_picture()
+{
+    ran="heist demo, killed"
+    mkfifo lines
+    "$heist" demo --out new.png >lines 2>err &
+    pid=$!
+    read -r _ <lines # the first job is done, the picture is not
+    kill "$pid"
+    wait "$pid"
+    status=$?
+    : >out
+    check_status 143
+    [ ! -e new.png ] || [ -s new.png ] || fail "new.png is empty"
+}
+
 for test in \
     help_is_everywhere \
     version_is_three_numbers \
@@ -295,10 +338,13 @@ for test in \
     a_full_disk_is_reported_and_the_table_still_shown \
     a_pipe_gets_plain_ascii_lines \
     a_terminal_gets_a_live_bar_and_colours \
+    a_terminal_whose_locale_is_c_gets_ascii \
     no_color_means_no_colours \
     a_dumb_terminal_gets_no_escapes \
     the_doctor_tells_the_limits_and_exits_with_0 \
-    the_doctor_sees_a_smaller_mask; do
+    the_doctor_sees_a_smaller_mask \
+    the_doctor_says_what_the_environment_does \
+    a_demo_that_is_stopped_leaves_no_empty_picture; do
     ($test) || exit 1
     echo "ok  $test"
 done

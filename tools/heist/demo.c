@@ -27,7 +27,7 @@ typedef struct demo {
     bool chosen[DEMO_JOBS];
 
     term term;
-    FILE *picture; /* NULL: no job draws one */
+    FILE *picture; /* NULL: no job draws one, or not made yet */
     demo_result result[DEMO_JOBS];
     int count;
     unsigned step, steps; /* of the progress line */
@@ -210,7 +210,8 @@ static int run_mode(demo *d, demo_result *r, int mode)
         int rc = heist_start(&rt, &config);
         if (rc < 0) {
             term_progress_end(&d->term);
-            return cli_failed(rc, "cannot start %u workers", workers);
+            return cli_failed(rc, "cannot start %u worker%s", workers,
+                              workers == 1 ? "" : "s");
         }
     }
     int status = CLI_OK;
@@ -247,8 +248,6 @@ static int run_job(demo *d, demo_result *r)
 
 /* --- the picture ----------------------------------------------------------- */
 
-/* Before any work is done, so that a wrong name costs no time; what the file
- * held stays until there is something better. */
 static int open_picture(demo *d)
 {
     int fd = open(d->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -258,6 +257,19 @@ static int open_picture(demo *d)
     int rc = -errno;
     close(fd);
     return cli_failed(rc, "cannot write %s", d->path);
+}
+
+/* Before any work is done, so that a wrong name costs no time.  What the file
+ * held stays until there is something better; if there was none, there is none
+ * until then. */
+static int try_picture(demo *d)
+{
+    int fd = open(d->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST) return open_picture(d);
+    if (fd < 0) return cli_failed(-errno, "cannot write %s", d->path);
+    close(fd);
+    unlink(d->path);
+    return CLI_OK;
 }
 
 static int empty_file(FILE *f)
@@ -270,6 +282,8 @@ static int empty_file(FILE *f)
 
 static int write_picture(demo *d, const picture *p)
 {
+    int status = d->picture ? CLI_OK : open_picture(d);
+    if (status != CLI_OK) return status;
     int rc = empty_file(d->picture);
     if (rc == 0) rc = picture_write(p, d->picture);
     if (fclose(d->picture) != 0 && rc == 0) rc = -errno;
@@ -315,7 +329,7 @@ static int set_up(demo *d)
         draws |= all_jobs[i]->picture != NULL;
     }
     int status = CLI_OK;
-    if (draws) status = open_picture(d);
+    if (draws) status = try_picture(d);
     if (status == CLI_OK && d->workers == 0)
         status = default_workers(&d->workers);
     int modes = d->workers == 1 ? DEMO_ALL : DEMO_MODES;

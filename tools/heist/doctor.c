@@ -93,19 +93,38 @@ static void quota_line(const hi_cpus *cpus)
     line("cgroup quota", "%u (%s)", cpus->quota, cpus->quota_from);
 }
 
+/* As the library reads it; 0: it does not count. */
+static unsigned wanted_workers(const char *env)
+{
+    enum {
+        MOST = 4096
+    };
+
+    char *end = NULL;
+    unsigned long n = env ? strtoul(env, &end, 10) : 0;
+    return env && *end == '\0' && n <= MOST ? (unsigned)n : 0;
+}
+
 static void workers_line(const hi_cpus *cpus)
 {
-    const char *taken = "the affinity mask";
-    if (cpus->quota && cpus->quota < cpus->mask) taken = "the cgroup quota";
-    line("default workers", "%u, by %s", cpus->workers, taken);
-    if (cpus->quota && cpus->quota < cpus->mask)
-        advice("more workers than the quota would be throttled; raise cpu.max "
-               "to use more CPUs");
+    const char *env = getenv("HEIST_WORKERS");
+    unsigned wanted = wanted_workers(env);
+    bool by_quota = cpus->quota && cpus->quota < cpus->mask;
+    const char *taken = by_quota ? "the cgroup quota" : "the affinity mask";
+    if (wanted)
+        line("default workers", "%u, by HEIST_WORKERS; %u by %s", wanted,
+             cpus->workers, taken);
+    else
+        line("default workers", "%u, by %s", cpus->workers, taken);
+    if (by_quota)
+        advice("more workers than the quota would be throttled; raise it to "
+               "use more CPUs");
     else if (cpus->mask < cpus->online)
         advice("the affinity mask leaves CPUs out; see taskset(1) or cpuset");
-    if (cpus->workers == 1) advice("with one worker nothing runs in parallel");
-    const char *env = getenv("HEIST_WORKERS");
-    if (env) line("HEIST_WORKERS", "\"%s\", for the default runtime", env);
+    if (!wanted && env && *env)
+        line("HEIST_WORKERS", "ignored: not a number from 1 to 4096");
+    if (cpus->workers == 1 && wanted < 2)
+        advice("with one worker nothing runs in parallel");
 }
 
 static void workers(void)

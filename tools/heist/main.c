@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <heist.h>
@@ -22,12 +23,16 @@ enum {
 
 int cli_misused(const cli_command *cmd, const char *format, ...)
 {
+    char text[256];
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "heist%s%s: ", *cmd->name ? " " : "", cmd->name);
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "; usage: %s\n", cmd->usage);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    /* It quotes what was typed, and must stay one harmless line. */
+    for (char *p = text; *p; p++)
+        if (iscntrl((unsigned char)*p)) *p = '?';
+    fprintf(stderr, "heist%s%s: %s; usage: %s\n", *cmd->name ? " " : "",
+            cmd->name, text, cmd->usage);
     return CLI_USAGE;
 }
 
@@ -70,9 +75,12 @@ static int dispatch(int argc, char **argv)
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(word, commands[i]->name) == 0)
             return commands[i]->run(argc - 1, argv + 1);
-    if (argc > 2) return cli_misused(&top, "unknown command '%s'", word);
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return help();
-    if (strcmp(word, "--version") == 0) return version();
+    bool helps = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+    bool known = helps || strcmp(word, "--version") == 0;
+    if (known && argc > 2)
+        return cli_misused(&top, "nothing follows %s, but '%s' does", word,
+                           argv[2]);
+    if (known) return helps ? help() : version();
     const char *kind = *word == '-' ? "option" : "command";
     return cli_misused(&top, "unknown %s '%s'", kind, word);
 }

@@ -34,15 +34,15 @@ static int columns(void)
     return n > COLUMNS_MOST ? COLUMNS_MOST : (int)n;
 }
 
-/* Bare containers set no locale at all, and their terminals speak UTF-8 all
- * the same; so only a locale that names another character set says no. */
+/* Bare containers set no locale at all, and their terminals speak UTF-8 all the
+ * same; a locale that is set must say so. */
 static bool unicode(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     for (int i = 0; i < 3; i++) {
         if (!is_set(variables[i])) continue;
         const char *charset = strchr(getenv(variables[i]), '.');
-        return !charset || strncasecmp(charset, ".utf", 4) == 0;
+        return charset && strncasecmp(charset, ".utf", 4) == 0;
     }
     return true;
 }
