@@ -54,13 +54,16 @@ typedef struct heist_config {
     heist_exposure exposure;   /* HEIST_ON_DEMAND */
     heist_time quantum;        /* for HEIST_QUANTUM; 100 us */
     heist_idle idle;           /* HEIST_BALANCED */
-    size_t stack_bytes;        /* of a worker's stacks; 8 MiB, below 64 */
+    size_t stack_bytes;        /* of a worker's stacks; 8 MiB, to 63 */
     uint64_t seed;             /* of the victims' choice; 0 = a fixed one */
     bool unpinned;             /* sleeping workers have no home CPU */
-    heist_allocator allocator; /* of tasks, queues, workers; malloc, free */
+    heist_allocator allocator; /* of tasks, queues, workers; malloc, free; like
+                                * the log it must not call the library */
     /* On the worker's thread before its first and after its last task; to the
-     * runtime they are any foreign thread: they may spawn, and must not wait for
-     * the workers. */
+     * runtime they are any foreign thread: they may spawn into runtimes that they
+     * know (heist_start of this one may not have returned yet), and must not wait
+     * for the workers.  Tasks run in the floating-point modes that the first of
+     * them leaves behind. */
     void (*on_worker_start)(void *user, unsigned worker);
     void (*on_worker_stop)(void *user, unsigned worker);
     void (*log)(void *user, const char *message);
@@ -169,7 +172,7 @@ HEIST_API int heist_latch_wait(heist_latch *latch, heist_time deadline);
  *
  * From:    any thread; a task.
  * Returns: 0: it will run exactly once.  Otherwise it will not run: -EAGAIN:
- *          the injector is full and deadline is HEIST_NOW; -ETIMEDOUT;
+ *          the injector is full and deadline is HEIST_NOW or less; -ETIMEDOUT;
  *          -ENOMEM: no memory, or the default runtime cannot be had;
  *          -ESHUTDOWN: rt is stopping.
  */

@@ -34,7 +34,7 @@ enum {
 
 typedef struct waiter {
     hi_timer timer; /* first: expired() finds the waiter by it */
-    struct waiter *next;
+    struct waiter *next, *previous; /* in the list */
     heist_latch *latch;
     hi_strand *strand; /* NULL: a foreign thread */
     hi_futex told;
@@ -99,18 +99,17 @@ void heist_latch_arrive(heist_latch *latch)
     if (old == 1) open_latch(latch);
 }
 
-/* Takes w off the list; false: it is not on it, it will be told. */
+/* Takes w off the list, where it is while the latch is not open; false: it is, and
+ * w will be told. */
 static bool list_remove(waiter *w)
 {
     uintptr_t s = list_lock(w->latch);
     if (s == OPEN) return false;
-    waiter *list = (waiter *)s, **link = &list;
-    while (*link && *link != w)
-        link = &(*link)->next;
-    bool found = *link != NULL;
-    if (found) *link = w->next;
+    waiter *list = (waiter *)s;
+    if (w->next) w->next->previous = w->previous;
+    *(w->previous ? &w->previous->next : &list) = w->next;
     list_unlock(w->latch, list);
-    return found;
+    return true;
 }
 
 /* The worker's timer: the strand goes on, with a time-out. */
@@ -127,9 +126,9 @@ static int wait_strand(hi_worker *self, waiter *w, heist_time deadline)
     hi_strand_expose_all(self, w->strand); /* what it waits for may be there */
     w->timer.deadline = deadline;
     w->timer.expired = wait_expired;
-    if (deadline != HEIST_FOREVER) hi_worker_timer_add(self, &w->timer);
+    if (deadline != HEIST_FOREVER) hi_timers_add(&self->timers, &w->timer);
     hi_worker_suspend(self, w->strand);
-    if (deadline != HEIST_FOREVER) hi_worker_timer_remove(self, &w->timer);
+    hi_timers_remove(&self->timers, &w->timer);
     return w->timed_out ? -ETIMEDOUT : 0;
 }
 
@@ -156,6 +155,7 @@ int heist_latch_wait(heist_latch *latch, heist_time deadline)
     uintptr_t list = list_lock(latch);
     if (list == OPEN) return 0;
     w.next = (waiter *)list;
+    if (w.next) w.next->previous = &w;
     list_unlock(latch, &w);
     return self ? wait_strand(self, &w, deadline) : wait_thread(&w, deadline);
 }

@@ -48,7 +48,8 @@ static __attribute__((noinline)) void guest_clean(hi_worker *g, hi_strand *s)
     if (s->looked) {
         int64_t took = hi_clock() - s->started;
         is_long = took >= HI_REGION_LONG;
-        hi_count(&g->stats.busy, (uint64_t)took);
+        hi_count(&g->stats.busy, (uint64_t)(took - g->waited));
+        g->waited = 0;
     }
     if (is_long)
         g->long_root = g->root;
@@ -83,12 +84,12 @@ static int serial_run(heist_root_fn *fn, void *arg)
     if (!alone.native) alone.native = hi_strand_create(HI_STACK_BYTES);
     int rc = alone.native ? 0 : -ENOMEM;
     if (rc == 0) {
-        void *before = hi_self_get();
+        alone.before = hi_self_get();
         heist_store_relaxed(&alone.native->worker, &alone); /* relaxed: init */
         hi_strand_reset(alone.native, false);
         hi_self_set(&alone);
         guest_run(&alone, fn, arg);
-        hi_self_set(before);
+        hi_self_set(alone.orphan ? NULL : alone.before); /* fork() in fn */
         hi_strand_destroy(alone.native);
     }
     hi_worker_fini(&alone);

@@ -313,13 +313,22 @@ static bool revive(heist_runtime *rt)
     return ok;
 }
 
+/* A number from 1 to WORKERS_MAX; anything else: 0. */
+static unsigned wanted_workers(const char *text)
+{
+    unsigned n = 0;
+    for (; text && *text; text++) {
+        if (*text < '0' || *text > '9') return 0;
+        n = n * 10 + (unsigned)(*text - '0');
+        if (n > WORKERS_MAX) return 0;
+    }
+    return n;
+}
+
 static heist_runtime *start_standard(void)
 {
     heist_config c = {0};
-    const char *workers = getenv("HEIST_WORKERS");
-    char *end = NULL;
-    unsigned long n = workers ? strtoul(workers, &end, 10) : 0;
-    if (workers && *end == 0 && n <= WORKERS_MAX) c.workers = (unsigned)n;
+    c.workers = wanted_workers(getenv("HEIST_WORKERS"));
     heist_runtime *fresh = NULL, *none = NULL;
     if (heist_start(&fresh, &c) < 0) return NULL;
     /* G2: a runtime that runs. */
@@ -397,8 +406,17 @@ static hi_worker *guest_from_list(heist_runtime *rt)
     return g;
 }
 
+/* What it counted elsewhere stays there. */
+static void stats_clear(hi_stats *s)
+{
+    hi_counter *counter = (hi_counter *)(void *)s;
+    for (size_t i = 0; i < sizeof *s / sizeof *counter; i++)
+        heist_store_relaxed(&counter[i], 0); /* relaxed: counter */
+}
+
 static bool take_seat(heist_runtime *rt, hi_worker *g)
 {
+    stats_clear(&g->stats);
     hi_lock_take(&rt->lock);
     /* relaxed: under-lock */
     uint32_t n = heist_load_relaxed(&rt->victim_count);
@@ -444,6 +462,7 @@ int hi_guest_sit(heist_runtime *rt, hi_worker **out)
         return -EUSERS;
     }
     hi_context_adopt(&g->native->context); /* this thread's stack now */
+    g->modes = hi_float_modes();
     g->before = self;
     g->stranger = self != NULL;
     hi_self_set(g);

@@ -84,18 +84,35 @@ static size_t unit_commit(char *unit, size_t stack_bytes)
 static hi_strand *pool_take(bool with_stack, size_t stack_bytes)
 {
     hi_lock_take(&pool.lock);
-    hi_strand **link = &pool.list[with_stack];
-    while (*link && (*link)->stack_bytes != stack_bytes)
-        link = &(*link)->next;
-    hi_strand *s = *link;
-    if (s) *link = s->next;
+    hi_strand **best = NULL;
+    for (hi_strand **link = &pool.list[with_stack]; *link;
+         link = &(*link)->next) {
+        if ((*link)->stack_bytes < stack_bytes) continue;
+        best = link; /* a larger one will do */
+        if ((*link)->stack_bytes == stack_bytes) break;
+    }
+    hi_strand *s = best ? *best : NULL;
+    if (s) *best = s->next;
     hi_lock_give(&pool.lock);
     return s;
 }
 
+/* Rounded up by a quarter at most, so that there are few sizes: a strand of the
+ * pool shall find somebody who can use it. */
+static size_t stack_class(size_t bytes)
+{
+    size_t most = HI_STRAND_SPAN / 2 - (64 << 10), top = 1;
+    if (!bytes) return 0;
+    while (top <= bytes / 2)
+        top *= 2;
+    size_t step = pages(top / 4);
+    bytes = (bytes + step - 1) / step * step;
+    return bytes < most ? bytes : most;
+}
+
 hi_strand *hi_strand_create(size_t stack_bytes)
 {
-    stack_bytes = pages(stack_bytes);
+    stack_bytes = stack_class(stack_bytes);
     hi_strand *s = pool_take(stack_bytes != 0, stack_bytes);
     if (s) return s;
     char *unit = unit_reserve();

@@ -39,7 +39,7 @@ enum {
     /* Address space of one strand, and its alignment. */
     HI_STRAND_SPAN = 128 << 20,
     /* Behind the header, for the guest whose strand it is: src/core/worker.h. */
-    HI_GUEST_ROOM = 768,
+    HI_GUEST_ROOM = 896,
     /* Of a worker's stacks, unless configured. */
     HI_STACK_BYTES = 8 << 20,
     /* Bytes of frames usable at first where memory is counted when promised. */

@@ -90,7 +90,10 @@ void hi_task_run(hi_worker *w, hi_task *t, heist_frame *cursor)
 
 static void nested(heist_ctx c, void *arg)
 {
+    /* relaxed: own-field */
+    hi_worker *w = heist_load_relaxed(&hi_strand_from(c.strand)->worker);
     task_call(arg, c);
+    hi_count(&w->stats.executed, 1);
 }
 
 /* --- into the runtime ------------------------------------------------------------ */
@@ -139,7 +142,7 @@ static int submit(heist_runtime *rt, hi_worker *w, hi_task *t,
                   heist_time deadline)
 {
     if (!w || w->rt != rt) return submit_foreign(rt, t, deadline);
-    int rc = hi_deque_push(&w->deque, (uintptr_t)t);
+    int rc = hi_worker_push_task(w, t);
     if (rc == 0) hi_sleep_post(rt);
     return rc;
 }

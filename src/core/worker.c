@@ -85,33 +85,20 @@ void hi_worker_fini(hi_worker *w)
 
 /* --- timers -------------------------------------------------------------- */
 
-void hi_worker_timer_add(hi_worker *w, hi_timer *t)
-{
-    hi_timer **link = &w->timers;
-    while (*link && (*link)->deadline <= t->deadline)
-        link = &(*link)->next;
-    t->next = *link;
-    *link = t;
-}
-
-void hi_worker_timer_remove(hi_worker *w, hi_timer *t)
-{
-    for (hi_timer **link = &w->timers; *link; link = &(*link)->next) {
-        if (*link != t) continue;
-        *link = t->next;
-        return;
-    }
-}
-
+/* While a strand is suspended: what its timer does after the deadline. */
 static void expire(hi_worker *w)
 {
-    if (!w->timers) return;
+    if (!w->timers.earliest) return;
     int64_t now = hi_clock();
-    while (w->timers && w->timers->deadline <= now) {
-        hi_timer *t = w->timers;
-        w->timers = t->next;
+    for (hi_timer *t; (t = hi_timers_due(&w->timers, now));)
         t->expired(t);
-    }
+}
+
+/* When the worker must be awake at the latest. */
+static int64_t next_deadline(const hi_worker *w)
+{
+    const hi_timer *t = w->timers.earliest;
+    return t ? t->deadline : HEIST_FOREVER;
 }
 
 /* --- where work comes from ------------------------------------------------ */
@@ -146,6 +133,29 @@ static work from_inbox(hi_worker *w)
     return (work){WORK_STRAND, heist_container(m, hi_strand, message)};
 }
 
+/*
+ * Frames and jobs are for as many threads as there are workers, tasks are for
+ * every worker.  A thief sees the oldest item only: it is told if a task may be
+ * behind one that is not.  By induction it is: at its push the newest was no task,
+ * or was one that had such an item before it.
+ */
+int hi_worker_push_task(hi_worker *w, hi_task *t)
+{
+    if (hi_deque_is_empty(&w->deque))
+        heist_store_relaxed(&w->mixed, 0); /* relaxed: before-D1 */
+    else if (!hi_ticket_is_task(hi_deque_newest(&w->deque)))
+        heist_store_relaxed(&w->mixed, 1); /* relaxed: before-D1 */
+    return hi_deque_push(&w->deque, (uintptr_t)t);
+}
+
+/* May this worker's oldest item be taken by more threads than there are workers? */
+static bool is_for_all(const hi_worker *victim, uintptr_t oldest)
+{
+    if (!oldest) return false;
+    /* relaxed: after-D1 */
+    return hi_ticket_is_task(oldest) || heist_load_relaxed(&victim->mixed);
+}
+
 static work from_deque(hi_worker *w, heist_frame *cursor)
 {
     uintptr_t item;
@@ -171,7 +181,7 @@ static work from_injector(hi_worker *w)
     hi_count(&w->stats.injected, n);
     /* Newest first into the deque, so that the oldest is popped next. */
     size_t kept = n;
-    while (kept > 1 && hi_deque_push(&w->deque, items[kept - 1]) == 0)
+    while (kept > 1 && hi_worker_push_task(w, (hi_task *)items[kept - 1]) == 0)
         kept--;
     /* While they were in our hands nobody else could see them. */
     if (kept < n) hi_sleep_post(rt);
@@ -200,7 +210,7 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor, bool again)
         uint32_t at = (w->index + 1 + (start + i) % (n - 1)) % n;
         hi_worker *victim = hi_victim(rt, at);
         uintptr_t item = hi_deque_oldest(&victim->deque);
-        if (crowded && (!item || !hi_ticket_is_task(item))) continue;
+        if (crowded && !is_for_all(victim, item)) continue;
         if (w->guest && item && !hi_ticket_is_frame(item)) continue;
         hi_steal got = hi_deque_steal(&victim->deque, &item);
         if (got == HI_STEAL_TAKEN) {
@@ -345,7 +355,7 @@ bool hi_worker_visible_work(heist_runtime *rt)
     for (uint32_t i = 0; i < n; i++) {
         hi_worker *v = hi_victim(rt, i);
         uintptr_t item = hi_deque_oldest(&v->deque);
-        if (item && (frames || hi_ticket_is_task(item))) return true;
+        if (item && (frames || is_for_all(v, item))) return true;
     }
     return false;
 }
@@ -426,7 +436,7 @@ static work next_work(hi_worker *w, hi_strand *s)
     }
     hi_worker_show(w, NULL);
     int64_t since = hi_clock();
-    hi_count(&w->stats.busy, (uint64_t)(since - w->busy_since));
+    if (!w->guest) hi_count(&w->stats.busy, (uint64_t)(since - w->busy_since));
     for (hi_wake why = HI_WAKE_WORK;;) {
         if (why != HI_WAKE_WATCH) got = search(w, s->base);
         if (got.kind != WORK_NONE) break;
@@ -434,7 +444,7 @@ static work next_work(hi_worker *w, hi_strand *s)
             got.kind = WORK_END;
             break;
         }
-        why = hi_sleep_park(w, w->timers ? w->timers->deadline : HEIST_FOREVER);
+        why = hi_sleep_park(w, next_deadline(w));
         w->called = why == HI_WAKE_WORK;
         if (why == HI_WAKE_DEADLINE) expire(w);
         if (why == HI_WAKE_WATCH) got = rescue_pass(w, s->base);
@@ -447,6 +457,7 @@ static work next_work(hi_worker *w, hi_strand *s)
     w->pinned = false;
     w->watch = 0;
     w->busy_since = hi_clock();
+    if (w->guest && w->native->looked) w->waited += w->busy_since - since;
     hi_worker_show(w, s);
     if (got.kind != WORK_END)
         hi_sleep_see_to_watch(w->rt, got.kind != WORK_FRAME);
@@ -478,6 +489,7 @@ static void loop(void *strand)
 {
     hi_strand *s = strand;
     hi_worker *w = heist_load_relaxed(&s->worker); /* relaxed: own-field */
+    hi_float_modes_set(w->modes); /* not those of the code that waits */
     hi_worker_show(w, s);
     for (;;) {
         work got = next_work(w, s);
@@ -552,9 +564,8 @@ static hi_strand *wait_in_place(hi_worker *w)
             /* Nobody tells when there is memory again: look now and then. */
             int64_t until = hi_clock() + MEMORY_LOOK;
             expire(w);
-            if (w->timers && w->timers->deadline < until)
-                until = w->timers->deadline;
-            hi_sleep_park(w, until);
+            int64_t first = next_deadline(w);
+            hi_sleep_park(w, first < until ? first : until);
             hi_sleep_found(w);
             hi_thread_yield(); /* what is there to do may not be for us */
         }
@@ -566,7 +577,8 @@ static hi_strand *wait_in_place(hi_worker *w)
 
 void hi_worker_suspend(hi_worker *w, hi_strand *s)
 {
-    int saved = hi_errno_get(); /* the thread's, and so every strand's of it */
+    hi_thread_state saved; /* the thread's, and so every strand's of it */
+    hi_thread_state_take(&saved);
     hi_count(&w->stats.suspended, 1);
     hi_count(&w->put_aside, 1);
     hi_strand *to = loop_strand(w);
@@ -580,7 +592,7 @@ void hi_worker_suspend(hi_worker *w, hi_strand *s)
     /* S8: w is awake, and then has one strand less put aside.  kept: only after
      * wait_in_place no fence of S9 stands between. */
     heist_store_release(&w->put_aside, aside - 1);
-    hi_errno_set(saved);
+    hi_thread_state_put(&saved);
 }
 
 void hi_worker_finish(hi_worker *g)
@@ -617,6 +629,7 @@ void hi_worker_main(void *worker)
         rt->config.on_worker_start(rt->config.user, w->index);
     void *seat = hi_self_get();
     hi_self_set(w);
+    w->modes = hi_float_modes();
     w->busy_since = hi_clock();
     hi_strand *s = loop_strand(w); /* made by heist_start: cannot fail */
     hi_context_switch(&w->thread_context, &s->context);

@@ -16,6 +16,7 @@
  */
 #include "core/random.h"
 #include "core/strand.h"
+#include "core/timer.h"
 #include "queue/deque.h"
 #include "queue/inbox.h"
 
@@ -30,7 +31,6 @@ typedef struct hi_stats {
 
 typedef struct hi_job hi_job;
 typedef struct hi_task hi_task;
-typedef struct hi_timer hi_timer;
 
 typedef struct hi_worker {
     hi_deque deque;
@@ -64,16 +64,19 @@ typedef struct hi_worker {
     uint32_t tick;
     bool pinned; /* to its home, for the time it sleeps */
     hi_random random;
-    int64_t watch;       /* how long it keeps watch before it looks */
-    unsigned watch_idle; /* watches in a row in which nobody worked */
-    int64_t busy_since;
+    int64_t watch;        /* how long it keeps watch before it looks */
+    unsigned watch_idle;  /* watches in a row in which nobody worked */
+    int64_t busy_since;   /* pool worker */
+    int64_t waited;       /* guest: without work, since its region looked */
     hi_strand *spare;     /* strands parked in the loop, to go on with */
     hi_strand *bare;      /* strands without a stack, for nested regions */
     hi_inbox_node *ready; /* taken from the inbox, not handled yet */
-    hi_timer *timers;     /* earliest first */
+    hi_timers timers;     /* of strands that wait with a deadline */
     hi_task *free_tasks;
     unsigned free_count;
     hi_counter announced; /* times it went to sleep */
+    hi_counter mixed;     /* tasks may be behind frames in the deque */
+    uint64_t modes;       /* floating-point modes of the thread */
     hi_context thread_context;
     hi_thread thread;
     struct hi_worker *next_guest; /* in the list of free guests */
@@ -95,13 +98,6 @@ static inline hi_strand *hi_guest_native(hi_worker *guest)
 {
     return (hi_strand *)(void *)guest - 1;
 }
-
-/* A deadline that a suspended strand waits for. */
-struct hi_timer {
-    hi_timer *next;
-    int64_t deadline;
-    void (*expired)(hi_timer *t);
-};
 
 /* Single writer: a plain increment that others may read. */
 static inline void hi_count(hi_counter *c, uint64_t n)
@@ -154,10 +150,8 @@ void hi_worker_finish(hi_worker *g);
 /* Lets a suspended strand go on.  Any thread, once per suspension. */
 void hi_strand_resume(hi_strand *s);
 
-/* Owner.  While a strand of w is suspended, t->expired runs after its
- * deadline unless the timer was removed. */
-void hi_worker_timer_add(hi_worker *w, hi_timer *t);
-void hi_worker_timer_remove(hi_worker *w, hi_timer *t);
+/* Owner.  As hi_deque_push; thieves that leave frames alone find it behind some. */
+int hi_worker_push_task(hi_worker *w, hi_task *t);
 
 /*
  * Is there work that a worker could take?  Tasks always count; frames only

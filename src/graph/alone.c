@@ -103,7 +103,7 @@ static bool is_wanted(const hi_worker *w, const heist_flow *root, int64_t now)
 {
     return root->async &&
            (!hi_inbox_is_empty(&w->inbox) || !hi_deque_is_empty(&w->deque) ||
-            (w->timers && w->timers->deadline <= now) ||
+            (w->timers.earliest && w->timers.earliest->deadline <= now) ||
             !hi_injector_is_empty(&w->rt->injector));
 }
 

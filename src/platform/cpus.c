@@ -90,6 +90,7 @@ static void initial_read(void)
 static __thread struct {
     bool pinned;
     bool fits;
+    int cpu; /* that it is pinned to */
     uint64_t word[SAVED_CPUS / WORD_BITS];
 } own;
 
@@ -129,8 +130,19 @@ void hi_cpu_pin(int cpu)
     cpu_bits one = {{0}};
     one.word[cpu / WORD_BITS] = (uint64_t)1 << (cpu % WORD_BITS);
     bool known = own.pinned || own_save();
-    if (known && mask_set(&one)) own.pinned = true;
+    if (known && mask_set(&one)) {
+        own.pinned = true;
+        own.cpu = cpu;
+    }
     errno = saved;
+}
+
+/* Somebody else may have given the thread another mask meanwhile. */
+static bool is_as_pinned(void)
+{
+    cpu_bits now;
+    return mask_get(&now) && mask_count(&now) == 1 &&
+           mask_nth(&now, 0) == own.cpu;
 }
 
 void hi_cpu_unpin(void)
@@ -139,7 +151,7 @@ void hi_cpu_unpin(void)
     int saved = errno;
     cpu_bits before;
     own_mask(&before);
-    mask_set(&before);
+    if (is_as_pinned()) mask_set(&before);
     own.pinned = false;
     errno = saved;
 }

@@ -103,9 +103,21 @@ void hi_thread_yield(void);
 void *hi_self_get(void);
 void hi_self_set(void *self);
 
-/* errno of the thread, for code that switches strands: out of line as well. */
-int hi_errno_get(void);
-void hi_errno_set(int value);
+/* What belongs to a thread but goes with the code that runs: errno, and in C++ the
+ * exceptions that are being handled.  For code that switches strands, so out of
+ * line as well; after take none are. */
+typedef struct hi_thread_state {
+    int error;
+    unsigned uncaught;
+    void *caught;
+} hi_thread_state;
+
+void hi_thread_state_take(hi_thread_state *s);
+void hi_thread_state_put(const hi_thread_state *s);
+
+/* Rounding, traps and the like, of the code that calls. */
+uint64_t hi_float_modes(void);
+void hi_float_modes_set(uint64_t modes);
 
 /* fn(arg) runs when a thread that called this ends.  One fn per process. */
 void hi_thread_at_exit(void (*fn)(void *arg), void *arg);

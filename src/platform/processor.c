@@ -29,6 +29,33 @@ void hi_cpu_relax(void)
 #endif
 }
 
+uint64_t hi_float_modes(void)
+{
+    uint64_t modes = 0;
+#if defined(__x86_64__)
+    uint32_t sse;
+    uint16_t x87;
+    __asm__ __volatile__("stmxcsr %0" : "=m"(sse));
+    __asm__ __volatile__("fnstcw %0" : "=m"(x87));
+    modes = sse | (uint64_t)x87 << 32;
+#elif defined(__aarch64__)
+    __asm__ __volatile__("mrs %0, fpcr" : "=r"(modes));
+#endif
+    return modes;
+}
+
+void hi_float_modes_set(uint64_t modes)
+{
+#if defined(__x86_64__)
+    uint32_t sse = (uint32_t)modes;
+    uint16_t x87 = (uint16_t)(modes >> 32);
+    __asm__ __volatile__("ldmxcsr %0" ::"m"(sse));
+    __asm__ __volatile__("fldcw %0" ::"m"(x87));
+#elif defined(__aarch64__)
+    __asm__ __volatile__("msr fpcr, %0" ::"r"(modes));
+#endif
+}
+
 int hi_cpu_current(void)
 {
     int saved = errno;

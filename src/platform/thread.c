@@ -103,7 +103,10 @@ int hi_thread_start(hi_thread *t, void (*fn)(void *arg), void *arg,
 
 void hi_thread_join(hi_thread t)
 {
+    int before; /* a stop that ended here could not be repeated */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     pthread_join((pthread_t)t.handle, NULL);
+    pthread_setcancelstate(before, &before);
 }
 
 void hi_thread_yield(void)
@@ -130,15 +133,31 @@ __attribute__((noinline)) void hi_self_set(void *p)
     __asm__ __volatile__("" ::: "memory");
 }
 
-__attribute__((noinline)) int hi_errno_get(void)
+/* The C++ library's, as its ABI describes it; not there in C programs. */
+typedef struct cxa_globals {
+    void *caught;
+    unsigned uncaught;
+} cxa_globals;
+
+cxa_globals *__cxa_get_globals(void) __attribute__((weak));
+
+__attribute__((noinline)) void hi_thread_state_take(hi_thread_state *s)
 {
     __asm__ __volatile__("" ::: "memory");
-    return errno;
+    *s = (hi_thread_state){.error = errno};
+    if (!__cxa_get_globals) return;
+    cxa_globals *g = __cxa_get_globals();
+    s->caught = g->caught;
+    s->uncaught = g->uncaught;
+    g->caught = NULL;
+    g->uncaught = 0;
 }
 
-__attribute__((noinline)) void hi_errno_set(int value)
+__attribute__((noinline)) void hi_thread_state_put(const hi_thread_state *s)
 {
-    errno = value;
+    errno = s->error;
+    if (__cxa_get_globals)
+        *__cxa_get_globals() = (cxa_globals){s->caught, s->uncaught};
     __asm__ __volatile__("" ::: "memory");
 }
 

@@ -96,3 +96,30 @@ TEST(a_child_made_while_the_runtimes_are_locked_uses_the_library)
     }
     works_and_stops(rt);
 }
+
+static void fork_here(heist_ctx c, void *arg)
+{
+    (void)c;
+    *(pid_t *)arg = fork();
+}
+
+/* On a thread that has a seat in rt; without threads the default runtime cannot be
+ * had. */
+TEST(a_child_made_in_a_serial_region_goes_on_with_another_runtime)
+{
+    if (test_cannot_fork()) return;
+    pid_t child = -1;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    fault_check_works(rt);
+    fault_arm(FAULT_THREAD, 1, FAULT_EVER_ON);
+    CHECK_EQ(heist_run(NULL, fork_here, &child), 0);
+    fault_disarm();
+    if (child == 0) {
+        works_and_stops(rt);
+        works_and_stops(NULL);
+        _exit(0);
+    }
+    check_ends_well(child);
+    works_and_stops(rt);
+    rt = NULL;
+}

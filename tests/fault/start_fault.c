@@ -37,17 +37,10 @@ static void on_stop(void *user, unsigned worker)
     heist_add_relaxed(&stopped, 1);
 }
 
-/* A stack size that nobody has asked for yet: no strand in the pool fits. */
-static size_t new_stack(void)
-{
-    static size_t stack = 64 << 10;
-    return stack += 4096;
-}
-
 static heist_config config_of(unsigned workers, bool hooked)
 {
     heist_config c = {.workers = workers,
-                      .stack_bytes = new_stack(),
+                      .stack_bytes = 128 << 10,
                       .on_worker_start = on_start,
                       .on_worker_stop = on_stop};
     if (hooked) c.allocator = fault_allocator;
@@ -148,20 +141,27 @@ TEST(without_address_space_for_strands_start_leaves_nothing_behind)
 
 TEST(whichever_commit_of_a_strand_fails_start_leaves_nothing_behind)
 {
+    long most = 0;
     for (unsigned workers = 1; workers <= 4; workers += 3) {
         warm_up();
         for (int how = FAULT_ONCE; how <= FAULT_EVER_ON; how++) {
             for (long n = 1;; n++) {
                 heist_config c = config_of(workers, false);
-                if (attempt(&c, FAULT_COMMIT, n, (fault_how)how)) break;
+                hi_strand *kept = fault_drain(c.stack_bytes);
+                bool done = attempt(&c, FAULT_COMMIT, n, (fault_how)how);
+                fault_refill(kept);
+                if (done) break;
+                most = n > most ? n : most;
             }
         }
     }
+    CHECK(most >= 4); /* of each worker one, at least */
 }
 
 TEST(starts_that_fail_do_not_use_up_address_space)
 {
     heist_config c = config_of(2, false);
+    hi_strand *kept = fault_drain(c.stack_bytes);
     long before = heist_load_relaxed(&fault.mapped);
     for (int i = 0; i < 100; i++)
         CHECK(!attempt(&c, FAULT_COMMIT, 1, FAULT_EVER_ON));
@@ -169,17 +169,20 @@ TEST(starts_that_fail_do_not_use_up_address_space)
         CHECK(!attempt(&c, FAULT_HEAP, 8, FAULT_EVER_ON));
     long more = heist_load_relaxed(&fault.mapped) - before;
     CHECK(more <= 2 * 8L * HI_STRAND_SPAN); /* two slabs, begun */
+    fault_refill(kept);
 }
 
 TEST(strands_with_promises_that_count_are_enough_to_start)
 {
     heist_config c = config_of(4, false);
     heist_runtime *rt = NULL;
+    hi_strand *kept = fault_drain(c.stack_bytes);
     fault_arm(FAULT_WHOLE, 1, FAULT_EVER_ON);
     CHECK_EQ(heist_start(&rt, &c), 0);
     CHECK_EQ(fault_disarm(), 4);
     fault_check_works(rt);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    fault_refill(kept);
 }
 
 TEST(advice_that_the_system_refuses_does_not_matter)

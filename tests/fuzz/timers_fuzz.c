@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker's list of timers against an array: those that are due expire, the
+ * A worker's timers against an array: those that are due expire, the
  * earliest first and equal ones in the order they came, the others stay.
  */
 #include "fuzz.h"
@@ -67,7 +67,7 @@ static void add(size_t i, int64_t deadline)
     if (model.set[i]) return;
     timers[i].deadline = deadline;
     timers[i].expired = on_expired;
-    hi_worker_timer_add(&worker, &timers[i]);
+    hi_timers_add(&worker.timers, &timers[i]);
     model.set[i] = true;
     model.since[i] = model.added++;
 }
@@ -82,7 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_input in = {data, size};
     memset(&model, 0, sizeof model);
-    worker.timers = NULL;
+    memset(&worker.timers, 0, sizeof worker.timers);
+    memset(timers, 0, sizeof timers);
     the_time = (int64_t)fuzz_edge(&in);
     while (in.left) {
         uint64_t op = fuzz_take(&in, 1);
@@ -91,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         case 0: add(i, (int64_t)fuzz_edge(&in)); break;
         case 1: add(i, later(fuzz_take(&in, 1) % 4)); break;
         case 2: /* also one that is not there */
-            hi_worker_timer_remove(&worker, &timers[i]);
+            hi_timers_remove(&worker.timers, &timers[i]);
             model.set[i] = false;
             break;
         case 3:
@@ -102,6 +103,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     the_time = INT64_MAX;
     check_expire();
-    FUZZ_CHECK(worker.timers == NULL);
+    FUZZ_CHECK(worker.timers.earliest == NULL);
     return 0;
 }

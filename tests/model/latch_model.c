@@ -283,7 +283,7 @@ static void letters_only(void *strand)
     hi_strand *s = strand, *to;
     hi_worker *w = heist_load_relaxed(&s->worker);
     for (;;) {
-        hi_timer *t = w->timers;
+        hi_timer *t = w->timers.earliest;
         if (!hi_inbox_is_empty(&w->inbox)) {
             hi_inbox_node *node = hi_inbox_take(&w->inbox);
             to = heist_container(node, hi_strand, message.node);
@@ -291,7 +291,7 @@ static void letters_only(void *strand)
             w->spare = s;
             hi_context_switch(&s->context, &to->context);
         } else if (has_passed(w, t)) {
-            w->timers = t->next;
+            hi_timers_remove(&w->timers, t);
             t->expired(t);
         }
     }

@@ -182,14 +182,24 @@ void hi_thread_yield(void)
     yield_turn();
 }
 
-int hi_errno_get(void)
+void hi_thread_state_take(hi_thread_state *s)
+{
+    *s = (hi_thread_state){0};
+}
+
+void hi_thread_state_put(const hi_thread_state *s)
+{
+    (void)s;
+}
+
+uint64_t hi_float_modes(void)
 {
     return 0;
 }
 
-void hi_errno_set(int value)
+void hi_float_modes_set(uint64_t modes)
 {
-    (void)value;
+    (void)modes;
 }
 
 void *hi_self_get(void)

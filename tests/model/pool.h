@@ -75,7 +75,7 @@ static inline void pool_prepare(heist_runtime *rt)
 /* Nobody waits any more, and so nothing is kept for a later turn. */
 static inline void pool_worker_close(hi_worker *w)
 {
-    model_check(!w->timers && !w->ready);
+    model_check(!w->timers.earliest && !w->ready);
     hi_worker_fini(w);
 }
 

@@ -9,6 +9,8 @@
  */
 #include "pool.h"
 
+#include "core/job.h"
+
 enum {
     JOBS = 3,
     PAYLOAD = 42,
@@ -275,6 +277,74 @@ static void one_that_spawns_one(unsigned id)
         inject(&jobs[0]);
     else
         pool_loop(&rt->pool[id], spawning_run);
+}
+
+/* --- a task behind a job ---------------------------------------------------- */
+
+/*
+ * Guests and workers are more than the runtime has workers, so jobs are left
+ * alone; the task behind one is not.  Worker 0 blocks until it has run, as a thread
+ * does that waits for something else than a latch; worker 1 is the shipped one.
+ */
+static struct {
+    int payload;
+    unsigned runs;
+    hi_futex ran;
+    hi_task task;
+    hi_job job;
+    unsigned job_runs;
+} behind;
+
+static int run_behind(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    model_check(behind.payload == PAYLOAD);
+    behind.runs++;
+    pool_tell(&behind.ran);
+    return 0;
+}
+
+static void run_first(heist_ctx c, hi_job *j)
+{
+    (void)c;
+    model_check(j == &behind.job);
+    behind.job_runs++;
+}
+
+static void setup_behind(void)
+{
+    static const hi_job_source source = {run_first};
+    rt = pool_open(2, 2);
+    pool_prepare(rt);
+    heist_init(&rt->sleep.awake, rt->workers + 1);
+    behind.job.source = &source;
+    behind.task = (hi_task){.fn = run_behind, .borrowed = true};
+    heist_init(&behind.ran, 0);
+}
+
+static void a_task_behind_a_job(unsigned id)
+{
+    hi_worker *w = &rt->pool[id];
+    if (id == 1) {
+        hi_worker_main(w);
+        return;
+    }
+    hi_self_set(w);
+    model_check(hi_job_push(w, &behind.job));
+    hi_job_post(w);
+    behind.payload = PAYLOAD;
+    model_check(hi_task_submit(rt, &behind.task, HEIST_NOW) == 0);
+    pool_await(&behind.ran);
+    hi_self_set(NULL);
+    pool_end(rt);
+}
+
+static void after_behind(void)
+{
+    model_check(behind.runs == 1 && behind.job_runs == 1);
+    heist_sub_relaxed(&rt->sleep.awake, 1);
+    pool_check(rt);
+    pool_close(rt);
 }
 
 /* --- the inbox ----------------------------------------------------------------- */
@@ -657,6 +727,9 @@ static const model_test tests[] = {
      .after = after,
      .quick = {2, 1, 1},
      .full = {3, 2, 1}},
+    {MODEL_TEST("a_task_behind_a_job_is_run_in_a_crowd", 2, setup_behind,
+                a_task_behind_a_job, after_behind, NULL),
+     MODEL_BOUNDS(2, 2, 3, 2)},
     {.name = "two_tasks_of_a_worker_run_side_by_side",
      .threads = 3,
      .setup = setup_pair_of_3,

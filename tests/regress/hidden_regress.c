@@ -316,3 +316,97 @@ TEST(a_watchman_that_is_called_away_has_a_successor)
     }
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
+
+/* --- tasks behind frames ------------------------------------------------------------- */
+
+/*
+ * Whoever has left frames in its deque, spawned a task after them and waits for it
+ * as a thread does, is helped; also when guests and workers are more than the
+ * runtime has workers, so that frames are left alone.
+ */
+static HEIST_ATOMIC(int) helped, held;
+
+static int help(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_store_release(&helped, 1);
+    return 0;
+}
+
+static void nothing(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+}
+
+static void spawn_behind_a_frame(heist_ctx c, void *arg)
+{
+    heist_runtime *rt = arg;
+    heist_slot(c)->arg[0].i = 7;
+    heist_fork(c, right_half);
+    CHECK_EQ(heist_run(rt, nothing, NULL), 0); /* shows what was forked */
+    heist_store_relaxed(&helped, 0);
+    CHECK_EQ(heist_spawn(rt, help, NULL, NULL, HEIST_FOREVER), 0);
+    while (!heist_load_acquire(&helped))
+        hi_thread_yield();
+    heist_join(c);
+}
+
+static int spawn_behind_a_frame_task(heist_ctx c, void *arg)
+{
+    spawn_behind_a_frame(c, arg);
+    return 0;
+}
+
+static void hold(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_add_acq_rel(&held, 1);
+    while (heist_load_acquire(&held) > 0)
+        hi_thread_yield();
+}
+
+static void *hold_a_region(void *rt)
+{
+    CHECK_EQ(heist_run(rt, hold, NULL), 0);
+    return NULL;
+}
+
+TEST(a_task_behind_a_guest_s_frame_is_run)
+{
+    static const heist_exposure policy[] = {HEIST_ON_DEMAND, HEIST_EAGER};
+    for (int round = 0; round < 40; round++) {
+        heist_runtime *rt = NULL;
+        heist_config config = {.workers = 1, .exposure = policy[round % 2]};
+        CHECK_EQ(heist_start(&rt, &config), 0);
+        CHECK_EQ(heist_run(rt, spawn_behind_a_frame, rt), 0);
+        CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    }
+}
+
+TEST(a_task_behind_a_frame_is_run_while_guests_are_at_work)
+{
+    enum {
+        GUESTS = 2
+    };
+
+    heist_runtime *rt = NULL;
+    pthread_t guest[GUESTS];
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+    heist_store_relaxed(&held, 0);
+    for (int i = 0; i < GUESTS; i++)
+        CHECK_EQ(pthread_create(&guest[i], NULL, hold_a_region, rt), 0);
+    while (heist_load_acquire(&held) < GUESTS)
+        hi_thread_yield();
+    for (int round = 0; round < 40; round++) {
+        heist_latch end;
+        heist_latch_init(&end, 1);
+        CHECK_EQ(
+            heist_spawn(rt, spawn_behind_a_frame_task, rt, &end, HEIST_FOREVER),
+            0);
+        CHECK_EQ(heist_latch_wait(&end, HEIST_FOREVER), 0);
+    }
+    heist_store_release(&held, 0);
+    for (int i = 0; i < GUESTS; i++)
+        CHECK_EQ(pthread_join(guest[i], NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}

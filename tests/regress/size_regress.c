@@ -6,6 +6,7 @@
 
 #include <heist.h>
 #include <pthread.h>
+#include <stdio.h>
 
 static heist_runtime *rt;
 static pthread_barrier_t meeting;
@@ -116,4 +117,36 @@ TEST(five_regions_inside_each_other_with_large_frames_are_right)
         CHECK_EQ(task.leaves, 243);
         CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
     }
+}
+
+/* --- stacks of many sizes --------------------------------------------------------------- */
+
+static long mapped_mb(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK(f != NULL);
+    CHECK_EQ(fscanf(f, "%ld", &pages), 1);
+    fclose(f);
+    return pages / 256;
+}
+
+/* The strands of a runtime that has ended are used by the next one, also if that
+ * asks for other stacks. */
+TEST(runtimes_with_ever_other_stacks_do_not_use_up_address_space)
+{
+    enum {
+        ROUNDS = 600,
+        UNIT_MB = 128,
+        SIZES = 12 /* from 256 KiB to 2.6 MiB */
+    };
+
+    long before = mapped_mb();
+    for (size_t i = 0; i < ROUNDS; i++) {
+        heist_config config = {.workers = 1,
+                               .stack_bytes = (256 << 10) + i * 4096};
+        CHECK_EQ(heist_start(&rt, &config), 0);
+        CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    }
+    CHECK(mapped_mb() - before <= (2 * SIZES + 16) * UNIT_MB);
 }

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <execinfo.h>
+#include <fenv.h>
 #include <heist.h>
 #include <pthread.h>
 #include <signal.h>
@@ -348,4 +349,81 @@ TEST(a_strand_that_overflows_its_stack_dies_at_the_guard)
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK(WIFEXITED(status));
     CHECK_EQ(WEXITSTATUS(status), AT_THE_GUARD);
+}
+
+/* --- floating-point modes ------------------------------------------------------------ */
+
+static heist_latch upwards;
+static flag rounding; /* how tasks see it that run meanwhile */
+
+static int wait_rounding_upwards(heist_ctx c, void *arg)
+{
+    (void)c;
+    int before = fegetround();
+    CHECK_EQ(fesetround(FE_UPWARD), 0);
+    heist_latch_arrive(arg);
+    CHECK_EQ(heist_latch_wait(&upwards, HEIST_FOREVER), 0);
+    CHECK_EQ(fegetround(), FE_UPWARD);
+    CHECK_EQ(fesetround(before), 0);
+    return 0;
+}
+
+static int see_rounding(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_store_release(&rounding, fegetround());
+    return 0;
+}
+
+static int wait_a_moment(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_latch never;
+    heist_latch_init(&never, 1);
+    CHECK_EQ(heist_latch_wait(&never, heist_after(HEIST_MILLISECOND)),
+             -ETIMEDOUT);
+    return see_rounding(c, arg);
+}
+
+/* One worker, so that they run on its strands, one after the other. */
+TEST(the_rounding_of_a_task_that_waits_is_its_own)
+{
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    int usual = fegetround();
+    heist_latch waiting, done;
+    heist_latch_init(&waiting, 1);
+    heist_latch_init(&done, 1);
+    heist_latch_init(&upwards, 1);
+    CHECK_EQ(
+        heist_spawn(rt, wait_rounding_upwards, &waiting, &done, HEIST_FOREVER),
+        0);
+    CHECK_EQ(heist_latch_wait(&waiting, HEIST_FOREVER), 0);
+    for (int i = 0; i < 20; i++) {
+        run_task(i % 2 ? wait_a_moment : see_rounding, NULL);
+        CHECK_EQ(heist_load_acquire(&rounding), usual);
+    }
+    heist_latch_arrive(&upwards);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+    for (int i = 0; i < 20; i++) {
+        run_task(i % 2 ? wait_a_moment : see_rounding, NULL);
+        CHECK_EQ(heist_load_acquire(&rounding), usual);
+    }
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+static void round_upwards(void *user, unsigned worker)
+{
+    (void)user, (void)worker;
+    CHECK_EQ(fesetround(FE_UPWARD), 0);
+}
+
+TEST(the_hook_of_a_worker_chooses_its_rounding)
+{
+    heist_config config = {.workers = 1, .on_worker_start = round_upwards};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    for (int i = 0; i < 4; i++) {
+        run_task(i % 2 ? wait_a_moment : see_rounding, NULL);
+        CHECK_EQ(heist_load_acquire(&rounding), FE_UPWARD);
+    }
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }

@@ -640,6 +640,22 @@ TEST(a_pinned_thread_stays_and_an_unpinned_one_has_its_own_mask_back)
     CHECK(CPU_EQUAL(&before, &after));
 }
 
+TEST(a_mask_given_to_a_pinned_thread_stays)
+{
+    cpu_set_t before, other, now;
+    CHECK_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    int first = hi_cpus_nth(0), second = hi_cpus_nth(1);
+    if (first == second) return; /* one CPU */
+    hi_cpu_pin(first);
+    CPU_ZERO(&other);
+    CPU_SET((size_t)second, &other);
+    CHECK_EQ(sched_setaffinity(0, sizeof other, &other), 0);
+    hi_cpu_unpin();
+    CHECK_EQ(sched_getaffinity(0, sizeof now, &now), 0);
+    CHECK(CPU_EQUAL(&now, &other));
+    CHECK_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
 TEST(a_cpu_that_is_not_there_pins_nothing)
 {
     cpu_set_t before, after;

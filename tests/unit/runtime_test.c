@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/random.h"
 #include "core/runtime.h"
+#include "fib.h"
 #include "test.h"
 
 #include <errno.h>
@@ -476,6 +477,124 @@ static int cross_spawn(heist_ctx c, void *arg)
     for (int i = 0; i < 10; i++)
         CHECK_EQ(heist_spawn(arg, count_one, NULL, &done, HEIST_FOREVER), 0);
     return heist_latch_wait(&done, HEIST_FOREVER);
+}
+
+/* Of all guests together: they have the row behind the workers'. */
+static heist_stats guests_of(heist_runtime *r)
+{
+    heist_stats s;
+    CHECK_EQ(heist_stats_read(r, heist_workers(r), &s), 0);
+    return s;
+}
+
+static void nothing(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+}
+
+static void wait_a_moment(heist_ctx c, void *arg)
+{
+    (void)arg;
+    CHECK_EQ(fib(c, 25), 75025);
+    heist_latch never;
+    heist_latch_init(&never, 1);
+    CHECK_EQ(heist_latch_wait(&never, heist_after(20 * HEIST_MILLISECOND)),
+             -ETIMEDOUT);
+}
+
+TEST(the_counts_of_a_guest_are_of_one_runtime)
+{
+    heist_runtime *rt = NULL;
+    heist_config config = {.workers = 1, .exposure = HEIST_EAGER};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    heist_time begin = heist_now();
+    CHECK_EQ(heist_run(rt, wait_a_moment, NULL), 0);
+    heist_time took = heist_now() - begin;
+    heist_stats s = guests_of(rt);
+    CHECK(s.exposed > 0);
+    CHECK(s.busy > 0 && (heist_time)s.busy <= took);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    CHECK_EQ(heist_run(rt, nothing, NULL), 0);
+    s = guests_of(rt);
+    CHECK_EQ(s.exposed, 0);
+    CHECK_EQ(s.busy, 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+TEST(tasks_that_a_scope_runs_in_place_are_counted)
+{
+    enum {
+        TASKS = 500
+    };
+
+    heist_runtime *rt = NULL;
+    heist_config config = {.workers = 1, .queue_capacity = 2};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    heist_scope scope;
+    heist_scope_open(&scope, rt);
+    for (int i = 0; i < TASKS; i++)
+        heist_scope_spawn(&scope, count_one, NULL);
+    CHECK_EQ(heist_scope_close(&scope, HEIST_FOREVER), 0);
+    heist_stats worker, guests = guests_of(rt);
+    CHECK_EQ(heist_stats_read(rt, 0, &worker), 0);
+    CHECK_EQ(worker.executed + guests.executed, TASKS);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+static heist_runtime *to_stop;
+static int stop_said = 1;
+
+static void *stop_though_cancelled(void *arg)
+{
+    pthread_cancel(pthread_self());
+    stop_said = heist_stop(to_stop, HEIST_FOREVER);
+    pthread_testcancel();
+    return arg;
+}
+
+TEST(a_cancelled_thread_completes_its_stop)
+{
+    pthread_t thread;
+    void *end = NULL;
+    CHECK_EQ(heist_start(&to_stop, &(heist_config){.workers = 2}), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, stop_though_cancelled, NULL), 0);
+    CHECK_EQ(pthread_join(thread, &end), 0);
+    CHECK_EQ(stop_said, 0);
+    CHECK(end == PTHREAD_CANCELED);
+}
+
+TEST(only_a_number_in_the_environment_counts_and_errno_stays)
+{
+    static const struct {
+        const char *text;
+        unsigned workers; /* 0: as if it were not there */
+    } row[] = {{"3", 3},
+               {"0003", 3},
+               {"", 0},
+               {"0", 0},
+               {" 3", 0},
+               {"+3", 0},
+               {"-1", 0},
+               {"3x", 0},
+               {"x", 0},
+               {"4097", 0},
+               {"18446744073709551619", 0},
+               {"99999999999999999999999", 0}};
+
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, NULL), 0);
+    unsigned usual = heist_workers(rt);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        CHECK_EQ(setenv("HEIST_WORKERS", row[i].text, 1), 0);
+        errno = EXDEV;
+        CHECK_EQ(heist_run(NULL, nothing, NULL), 0);
+        CHECK_EQ(errno, EXDEV);
+        CHECK_EQ(heist_workers(NULL), row[i].workers ? row[i].workers : usual);
+        CHECK_EQ(heist_stop(NULL, HEIST_FOREVER), 0);
+    }
+    unsetenv("HEIST_WORKERS");
 }
 
 TEST(several_runtimes_live_side_by_side)

@@ -100,9 +100,9 @@ static unsigned wanted_workers(const char *env)
         MOST = 4096
     };
 
-    char *end = NULL;
-    unsigned long n = env ? strtoul(env, &end, 10) : 0;
-    return env && *end == '\0' && n <= MOST ? (unsigned)n : 0;
+    if (!env || strspn(env, "0123456789") != strlen(env)) return 0;
+    unsigned long n = strtoul(env, NULL, 10);
+    return n <= MOST ? (unsigned)n : 0;
 }
 
 static void workers_line(const hi_cpus *cpus)
