@@ -20,7 +20,8 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
     if (s == w->bare) w->bare = s->next;
     heist_store_relaxed(&s->worker, w);    /* relaxed: own-field */
     heist_store_relaxed(&s->outer, outer); /* relaxed: before-W2 */
-    s->context = outer->context;           /* the same C stack */
+    hi_strand_enter_region(s, hi_strand_region(outer));
+    s->context = outer->context; /* the same C stack */
     hi_strand_reset(s, false);
     /* As in enter: if nobody keeps watch its first fork looks.
      * relaxed: after-S9 */

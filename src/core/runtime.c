@@ -384,6 +384,7 @@ static hi_worker *guest_create(void)
     g->native = s;
     hi_pages_hold(g, sizeof *g);
     heist_store_relaxed(&s->worker, g); /* relaxed: init */
+    hi_strand_enter_region(s, g);
     hi_strand_reset(s, true);
     return g;
 }

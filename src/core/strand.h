@@ -23,6 +23,7 @@
  *   hungry                set by thieves, cleared by the owner
  *   split                 read by all; written under the lock
  *   waiting               owner, read by who waits for this strand
+ *   region                owner, read by guests that look for work
  *   the rest              the owner
  */
 #include "core/lock.h"
@@ -85,6 +86,8 @@ typedef struct hi_strand {
     ptrdiff_t reach;        /* line - frame at the next look */
     ptrdiff_t step;         /* limit - frame at the next look */
     unsigned nested;        /* leapfrogged frames on its stack */
+    /* The guest whose region its frames are of; NULL: they are a task's. */
+    HEIST_ATOMIC(struct hi_worker *) region;
     HEIST_ATOMIC(struct hi_strand *) outer; /* whose C stack it shares */
     hi_context context;
     void *stack; /* NULL: runs on the stack of a thread or of `outer` */
@@ -130,6 +133,18 @@ bool hi_strand_grow(hi_strand *s, const heist_frame *f);
 
 /* Ready for the next region (`fresh`) or for a stolen frame. */
 void hi_strand_reset(hi_strand *s, bool fresh);
+
+/* Whose region the frames of s are of; another one may have begun since. */
+static inline struct hi_worker *hi_strand_region(const hi_strand *s)
+{
+    return heist_load_relaxed(&s->region); /* relaxed: hint */
+}
+
+/* Owner.  What s runs next is of g's region. */
+static inline void hi_strand_enter_region(hi_strand *s, struct hi_worker *g)
+{
+    heist_store_relaxed(&s->region, g); /* relaxed: hint */
+}
 
 /* Owner, before the region: its first fork shall look around. */
 static inline void hi_strand_look_first(hi_strand *s)

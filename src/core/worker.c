@@ -156,10 +156,37 @@ static bool is_for_all(const hi_worker *victim, uintptr_t oldest)
     return hi_ticket_is_task(oldest) || heist_load_relaxed(&victim->mixed);
 }
 
+/*
+ * A guest helps with its own region and no other: a frame of that may have to wait
+ * long for something, perhaps for what this thread does next, and its strand would
+ * keep the guest inside.
+ */
+static bool may_help(const hi_worker *w, const hi_strand *s)
+{
+    return !w->guest || (s && hi_strand_region(s) == w);
+}
+
+static bool may_take(const hi_worker *w, uintptr_t item)
+{
+    return !w->guest || (hi_ticket_is_frame(item) &&
+                         may_help(w, hi_strand_of(hi_ticket_frame(item))));
+}
+
+/* A frame has become another region's before the guest had its ticket: others find
+ * it here.  False: no memory, it is still the caller's. */
+static bool pass_on(hi_worker *w, uintptr_t item)
+{
+    if (may_take(w, item) || !hi_ticket_is_frame(item)) return false;
+    if (hi_deque_push(&w->deque, item) < 0) return false;
+    hi_sleep_post_frames(w->rt);
+    return true;
+}
+
 static work from_deque(hi_worker *w, heist_frame *cursor)
 {
     uintptr_t item;
     while ((item = hi_deque_pop(&w->deque)) != 0) {
+        if (pass_on(w, item)) break;
         work got = from_item(item, cursor);
         if (got.kind != WORK_NONE) return got;
     }
@@ -197,6 +224,14 @@ typedef struct pass {
     bool hidden; /* met private frames */
 } pass;
 
+/* Takes the oldest item, which was *item a moment ago; a guest only if it is. */
+static hi_steal take_oldest(const hi_worker *w, hi_deque *d, uintptr_t *item)
+{
+    if (!w->guest) return hi_deque_steal(d, item);
+    return *item ? hi_deque_steal_range(d, *item, *item + 1, item)
+                 : HI_STEAL_EMPTY;
+}
+
 /* Visits every other worker once, from a random start; calls for what is hidden,
  * or calls again. */
 static pass steal_pass(hi_worker *w, heist_frame *cursor, bool again)
@@ -211,8 +246,9 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor, bool again)
         hi_worker *victim = hi_victim(rt, at);
         uintptr_t item = hi_deque_oldest(&victim->deque);
         if (crowded && !is_for_all(victim, item)) continue;
-        if (w->guest && item && !hi_ticket_is_frame(item)) continue;
-        hi_steal got = hi_deque_steal(&victim->deque, &item);
+        if (item && !may_take(w, item)) continue;
+        hi_steal got = take_oldest(w, &victim->deque, &item);
+        if (got == HI_STEAL_TAKEN && pass_on(w, item)) got = HI_STEAL_RETRY;
         if (got == HI_STEAL_TAKEN) {
             p.found = from_item(item, cursor);
             if (p.found.kind != WORK_NONE) {
@@ -228,7 +264,7 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor, bool again)
         }
         hi_count(&w->stats.failed, 1);
         hi_strand *s = hi_worker_shown(victim);
-        if (s && hi_strand_has_private(s)) {
+        if (s && may_help(w, s) && hi_strand_has_private(s)) {
             (again ? hi_strand_call_again : hi_strand_call)(s);
             p.hidden = true;
         }
@@ -327,7 +363,7 @@ static work rescue_pass(hi_worker *w, heist_frame *cursor)
         hi_strand *s = hi_worker_shown(victim);
         while (victim != w && s) {
             heist_frame *f = NULL;
-            if (hi_strand_has_private(s) && !answers(rt, s) &&
+            if (may_help(w, s) && hi_strand_has_private(s) && !answers(rt, s) &&
                 rescue == HI_RESCUE_TAKES)
                 f = hi_frame_rescue(s, cursor);
             s = heist_load_relaxed(&s->outer); /* relaxed: hint */
@@ -375,7 +411,7 @@ static work in_turn(hi_worker *w, heist_frame *cursor)
     if (w->finishing) return got;
     if (w->tick % (2 * INJECTOR_TICK) == 0) got = from_injector(w);
     if (got.kind == WORK_NONE &&
-        hi_deque_steal(&w->deque, &item) == HI_STEAL_TAKEN)
+        hi_deque_steal(&w->deque, &item) == HI_STEAL_TAKEN && !pass_on(w, item))
         got = from_item(item, cursor);
     return got.kind != WORK_NONE ? got : from_injector(w);
 }
@@ -495,16 +531,19 @@ static void loop(void *strand)
         work got = next_work(w, s);
         switch (got.kind) {
         case WORK_TASK:
+            hi_strand_enter_region(s, NULL);
             hi_strand_reset(s, true);
             hi_strand_look_first(s);
             hi_task_run(w, got.what, s->base);
             break;
         case WORK_FRAME:
+            hi_strand_enter_region(s, hi_strand_region(hi_strand_of(got.what)));
             hi_strand_reset(s, false);
             if (w->rt->config.exposure == HEIST_EAGER) hi_strand_look_first(s);
             hi_frame_run(w, got.what, s->base);
             break;
         case WORK_JOB:
+            hi_strand_enter_region(s, NULL);
             hi_strand_reset(s, true);
             hi_strand_look_first(s);
             run_job(w, s, got.what);

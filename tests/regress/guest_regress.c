@@ -3,10 +3,12 @@
  * A guest that helps others while it waits leaves nothing behind, and what it
  * has forked is not hidden while it waits.
  */
+#include "platform/platform.h"
 #include "test.h"
 
 #include <errno.h>
 #include <heist.h>
+#include <pthread.h>
 
 static heist_latch never;
 
@@ -107,4 +109,80 @@ TEST(a_wait_for_what_was_forked_ends)
             CHECK_EQ(heist_run(rt, wait_for_own_fork, NULL), 0);
         CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
     }
+}
+
+/* --- regions of others ---------------------------------------------------------------- */
+
+/*
+ * One thread's region is full of frames that wait for a gate, which another thread
+ * opens after regions of its own: it must not come to sit in one of those frames.
+ */
+enum {
+    WAITING_FRAMES = 200,
+    REGIONS = 200,
+    PATIENCE = 300 /* looks */
+};
+
+static heist_latch gate;
+static HEIST_ATOMIC(int) full, begun;
+
+static void wait_at_the_gate(heist_ctx c, heist_frame *f)
+{
+    (void)c, (void)f;
+    CHECK_EQ(heist_latch_wait(&gate, HEIST_FOREVER), 0);
+}
+
+static void fill(heist_ctx c, void *arg)
+{
+    (void)arg;
+    heist_ctx k = c;
+    for (int i = 0; i < WAITING_FRAMES; i++)
+        k = heist_fork(k, wait_at_the_gate);
+    heist_store_release(&full, 1);
+    CHECK_EQ(heist_latch_wait(&gate, HEIST_FOREVER), 0);
+    while (k.frame != c.frame)
+        heist_done(&k);
+}
+
+static void *fill_a_region(void *rt)
+{
+    CHECK_EQ(heist_run(rt, fill, NULL), 0);
+    return NULL;
+}
+
+static void begin(heist_ctx c, heist_frame *f)
+{
+    (void)c, (void)f;
+    heist_store_release(&begun, 1);
+    for (int i = 0; i < PATIENCE; i++)
+        hi_thread_yield();
+}
+
+/* If somebody takes the right half, this thread has to wait for it. */
+static void wait_for_a_thief(heist_ctx c, void *arg)
+{
+    (void)arg;
+    heist_store_relaxed(&begun, 0);
+    heist_fork(c, begin);
+    for (int i = 0; i < PATIENCE && !heist_load_acquire(&begun); i++)
+        hi_thread_yield();
+    heist_join(c);
+}
+
+TEST(a_guest_that_waits_does_not_come_to_sit_in_another_region)
+{
+    heist_runtime *rt = NULL;
+    pthread_t other;
+    heist_config config = {.workers = 3, .exposure = HEIST_EAGER};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    heist_latch_init(&gate, 1);
+    heist_store_relaxed(&full, 0);
+    CHECK_EQ(pthread_create(&other, NULL, fill_a_region, rt), 0);
+    while (!heist_load_acquire(&full))
+        hi_thread_yield();
+    for (int i = 0; i < REGIONS; i++)
+        CHECK_EQ(heist_run(rt, wait_for_a_thief, NULL), 0);
+    heist_latch_arrive(&gate);
+    CHECK_EQ(pthread_join(other, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
