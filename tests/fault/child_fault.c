@@ -103,6 +103,21 @@ static void fork_here(heist_ctx c, void *arg)
     *(pid_t *)arg = fork();
 }
 
+static int do_nothing(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    return 0;
+}
+
+static void spawn_here(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    CHECK_EQ(heist_spawn(rt, do_nothing, NULL, &done, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+}
+
 /* On a thread that has a seat in rt; without threads the default runtime cannot be
  * had. */
 TEST(a_child_made_in_a_serial_region_goes_on_with_another_runtime)
@@ -115,6 +130,7 @@ TEST(a_child_made_in_a_serial_region_goes_on_with_another_runtime)
     CHECK_EQ(heist_run(NULL, fork_here, &child), 0);
     fault_disarm();
     if (child == 0) {
+        CHECK_EQ(heist_run(rt, spawn_here, NULL), 0);
         works_and_stops(rt);
         works_and_stops(NULL);
         _exit(0);

@@ -553,11 +553,20 @@ static void *stop_though_cancelled(void *arg)
     return arg;
 }
 
+/* So that the stopper has to wait for the worker's thread. */
+static void end_late(void *user, unsigned worker)
+{
+    (void)user, (void)worker;
+    for (int i = 0; i < 20000; i++)
+        sched_yield();
+}
+
 TEST(a_cancelled_thread_completes_its_stop)
 {
     pthread_t thread;
     void *end = NULL;
-    CHECK_EQ(heist_start(&to_stop, &(heist_config){.workers = 2}), 0);
+    heist_config config = {.workers = 2, .on_worker_stop = end_late};
+    CHECK_EQ(heist_start(&to_stop, &config), 0);
     CHECK_EQ(pthread_create(&thread, NULL, stop_though_cancelled, NULL), 0);
     CHECK_EQ(pthread_join(thread, &end), 0);
     CHECK_EQ(stop_said, 0);
