@@ -453,6 +453,7 @@ int hi_guest_sit(heist_runtime *rt, hi_worker **out)
 {
     hi_worker *self = hi_self_get();
     if (lost_its_seat(self)) {
+        self->modes = hi_float_modes();
         *out = self;
         return take_seat(rt, self) ? 0 : -EUSERS;
     }
@@ -525,6 +526,9 @@ static int wait_quiet(heist_runtime *rt, heist_time deadline)
     for (;;) {
         uint32_t seen = heist_load_relaxed(&rt->quiet); /* relaxed: before-S5 */
         if (is_quiet(rt)) return 0;
+        /* Of guests that have left there may be tickets that nobody needs, and
+         * nobody was told of: somebody shall clear them away. */
+        if (hi_worker_visible_work(rt)) hi_sleep_post(rt);
         if (rc < 0 || deadline <= HEIST_NOW) return -ETIMEDOUT;
         rc = hi_futex_wait(&rt->quiet, seen, deadline);
     }

@@ -159,7 +159,8 @@ static bool is_for_all(const hi_worker *victim, uintptr_t oldest)
 /*
  * A guest helps with its own region and no other: a frame of that may have to wait
  * long for something, perhaps for what this thread does next, and its strand would
- * keep the guest inside.
+ * keep the guest inside.  It is a look: if the slot has become another region's
+ * before the theft, the guest runs that all the same.
  */
 static bool may_help(const hi_worker *w, const hi_strand *s)
 {
@@ -172,21 +173,10 @@ static bool may_take(const hi_worker *w, uintptr_t item)
                          may_help(w, hi_strand_of(hi_ticket_frame(item))));
 }
 
-/* A frame has become another region's before the guest had its ticket: others find
- * it here.  False: no memory, it is still the caller's. */
-static bool pass_on(hi_worker *w, uintptr_t item)
-{
-    if (may_take(w, item) || !hi_ticket_is_frame(item)) return false;
-    if (hi_deque_push(&w->deque, item) < 0) return false;
-    hi_sleep_post_frames(w->rt);
-    return true;
-}
-
 static work from_deque(hi_worker *w, heist_frame *cursor)
 {
     uintptr_t item;
     while ((item = hi_deque_pop(&w->deque)) != 0) {
-        if (pass_on(w, item)) break;
         work got = from_item(item, cursor);
         if (got.kind != WORK_NONE) return got;
     }
@@ -248,7 +238,6 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor, bool again)
         if (crowded && !is_for_all(victim, item)) continue;
         if (item && !may_take(w, item)) continue;
         hi_steal got = take_oldest(w, &victim->deque, &item);
-        if (got == HI_STEAL_TAKEN && pass_on(w, item)) got = HI_STEAL_RETRY;
         if (got == HI_STEAL_TAKEN) {
             p.found = from_item(item, cursor);
             if (p.found.kind != WORK_NONE) {
@@ -411,7 +400,7 @@ static work in_turn(hi_worker *w, heist_frame *cursor)
     if (w->finishing) return got;
     if (w->tick % (2 * INJECTOR_TICK) == 0) got = from_injector(w);
     if (got.kind == WORK_NONE &&
-        hi_deque_steal(&w->deque, &item) == HI_STEAL_TAKEN && !pass_on(w, item))
+        hi_deque_steal(&w->deque, &item) == HI_STEAL_TAKEN)
         got = from_item(item, cursor);
     return got.kind != WORK_NONE ? got : from_injector(w);
 }
@@ -521,6 +510,12 @@ static void run_job(hi_worker *w, hi_strand *s, hi_job *job)
     hi_count(&w->stats.executed, 1);
 }
 
+/* Tasks and jobs that a guest runs are of its region: what they fork it takes. */
+static hi_worker *own_region(hi_worker *w)
+{
+    return w->guest ? w : NULL;
+}
+
 static void loop(void *strand)
 {
     hi_strand *s = strand;
@@ -531,7 +526,7 @@ static void loop(void *strand)
         work got = next_work(w, s);
         switch (got.kind) {
         case WORK_TASK:
-            hi_strand_enter_region(s, NULL);
+            hi_strand_enter_region(s, own_region(w));
             hi_strand_reset(s, true);
             hi_strand_look_first(s);
             hi_task_run(w, got.what, s->base);
@@ -543,7 +538,7 @@ static void loop(void *strand)
             hi_frame_run(w, got.what, s->base);
             break;
         case WORK_JOB:
-            hi_strand_enter_region(s, NULL);
+            hi_strand_enter_region(s, own_region(w));
             hi_strand_reset(s, true);
             hi_strand_look_first(s);
             run_job(w, s, got.what);

@@ -540,6 +540,46 @@ static void after_worker(void)
     pool_close(rt);
 }
 
+/* Two regions, and room for both: who waits in one takes nothing of the other. */
+static void setup_two_regions(void)
+{
+    rt = pool_open(GUESTS, 2);
+    heist_init(&rt->sleep.awake, 0); /* there are no workers */
+    rt->config.exposure = HEIST_EAGER;
+    heist_latch_init(&done, 1);
+}
+
+static void wait_in_one(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    model_check(heist_latch_wait(&done, HEIST_FOREVER) == 0);
+}
+
+static void of_the_other_region(heist_ctx c, heist_frame *f)
+{
+    (void)c, (void)f;
+    model_check(false);
+}
+
+static void fork_in_the_other(heist_ctx c, void *arg)
+{
+    (void)arg;
+    heist_fork(c, of_the_other_region);
+    heist_latch_arrive(&done);
+    model_check(heist_join(c)); /* nobody has taken it */
+}
+
+static void two_regions(unsigned id)
+{
+    model_check(heist_run(rt, id ? fork_in_the_other : wait_in_one, NULL) == 0);
+}
+
+static void after_two_regions(void)
+{
+    heist_init(&rt->sleep.awake, rt->workers);
+    after_worker();
+}
+
 /* The watchman looks for hidden frames while a guest sits down. */
 static void setup_watch(void)
 {
@@ -782,6 +822,9 @@ static const model_test tests[] = {
     {MODEL_TEST("a_guest_ends_what_it_has_put_aside", 2, setup_outlasted,
                 guest_is_outlasted, after_worker, aside_or_not),
      .quick = {2, 1, MODEL_NONE}, .full = {4, 2, MODEL_NONE}},
+    {MODEL_TEST("a_guest_that_waits_leaves_another_region_alone", 2,
+                setup_two_regions, two_regions, after_two_regions, NULL),
+     .quick = {1, 1, MODEL_NONE}, .full = {1, 2, MODEL_NONE}},
     {.name = "a_runtime_is_revived_once",
      .threads = 2,
      .setup = setup_child,

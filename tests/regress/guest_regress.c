@@ -3,7 +3,7 @@
  * A guest that helps others while it waits leaves nothing behind, and what it
  * has forked is not hidden while it waits.
  */
-#include "platform/platform.h"
+#include "core/runtime.h"
 #include "test.h"
 
 #include <errno.h>
@@ -185,4 +185,138 @@ TEST(a_guest_that_waits_does_not_come_to_sit_in_another_region)
     heist_latch_arrive(&gate);
     CHECK_EQ(pthread_join(other, NULL), 0);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* --- tasks that a guest runs ---------------------------------------------------------- */
+
+static HEIST_ATOMIC(int) busy, tasks_begun;
+
+static int keep_the_worker(heist_ctx c, void *arg)
+{
+    (void)c;
+    heist_store_release(&busy, 1);
+    while (heist_load_acquire(&tasks_begun) < *(int *)arg)
+        hi_thread_yield();
+    return 0;
+}
+
+/* The only worker is away until so many tasks have begun elsewhere. */
+static void send_the_worker_away(heist_runtime *rt, int *until,
+                                 heist_latch *back)
+{
+    heist_latch_init(back, 1);
+    heist_store_relaxed(&busy, 0);
+    heist_store_relaxed(&tasks_begun, 0);
+    CHECK_EQ(heist_spawn(rt, keep_the_worker, until, back, HEIST_FOREVER), 0);
+    while (!heist_load_acquire(&busy))
+        hi_thread_yield();
+}
+
+static void open_a_latch(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    heist_latch_arrive(f->arg[0].p);
+}
+
+static int wait_for_its_fork(heist_ctx c, void *arg)
+{
+    (void)arg;
+    heist_latch opened;
+    heist_latch_init(&opened, 1);
+    heist_slot(c)->arg[0].p = &opened;
+    heist_fork(c, open_a_latch);
+    CHECK_EQ(heist_latch_wait(&opened, HEIST_FOREVER), 0);
+    heist_join(c);
+    return 0;
+}
+
+static void spawn_one_and_wait(heist_ctx c, void *rt)
+{
+    (void)c;
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    CHECK_EQ(heist_spawn(rt, wait_for_its_fork, NULL, &done, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+}
+
+TEST(a_guest_takes_what_a_task_it_runs_has_forked)
+{
+    int until = 1;
+    heist_latch back;
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    send_the_worker_away(rt, &until, &back);
+    CHECK_EQ(heist_run(rt, spawn_one_and_wait, rt), 0);
+    heist_store_release(&tasks_begun, 1); /* only now */
+    CHECK_EQ(heist_latch_wait(&back, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/*
+ * Two tasks that a guest runs show a frame each and join them in the order in which
+ * they were shown: the ticket of the first stays in the deque, and the guest leaves.
+ */
+static heist_latch both_run, both_shown, first_joined;
+static HEIST_ATOMIC(int) shown;
+
+static void not_taken(heist_ctx c, heist_frame *f)
+{
+    (void)c, (void)f;
+}
+
+static void show_frames(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+}
+
+static int show_and_join(heist_ctx c, void *arg)
+{
+    heist_runtime *rt = arg;
+    heist_add_acq_rel(&tasks_begun, 1);
+    heist_latch_arrive(&both_run);
+    CHECK_EQ(heist_latch_wait(&both_run, HEIST_FOREVER), 0);
+    while (heist_load_relaxed(&rt->sleep.awake) > 1) /* the worker sleeps */
+        hi_thread_yield();
+    heist_fork(c, not_taken);
+    CHECK_EQ(heist_run(rt, show_frames, NULL), 0);
+    bool first = heist_add_acq_rel(&shown, 1) == 0;
+    heist_latch_arrive(&both_shown);
+    CHECK_EQ(
+        heist_latch_wait(first ? &both_shown : &first_joined, HEIST_FOREVER),
+        0);
+    heist_join(c);
+    if (first) heist_latch_arrive(&first_joined);
+    return 0;
+}
+
+static void spawn_two_and_wait(heist_ctx c, void *rt)
+{
+    (void)c;
+    heist_latch done;
+    heist_latch_init(&done, 2);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(heist_spawn(rt, show_and_join, rt, &done, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+}
+
+TEST(stop_does_not_wait_for_tickets_that_a_guest_has_left)
+{
+    for (int round = 0; round < 20; round++) {
+        int until = 2;
+        heist_latch back;
+        heist_runtime *rt = NULL;
+        CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+        heist_store_relaxed(&rt->rescue,
+                            HI_RESCUE_NONE); /* nobody keeps watch */
+        heist_latch_init(&both_run, 2);
+        heist_latch_init(&both_shown, 2);
+        heist_latch_init(&first_joined, 1);
+        heist_store_relaxed(&shown, 0);
+        send_the_worker_away(rt, &until, &back);
+        CHECK_EQ(heist_run(rt, spawn_two_and_wait, rt), 0);
+        CHECK_EQ(heist_latch_wait(&back, HEIST_FOREVER), 0);
+        while (heist_load_relaxed(&rt->sleep.awake) > 0)
+            hi_thread_yield();
+        CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    }
 }
