@@ -166,10 +166,12 @@ typedef void heist_root_fn(heist_ctx c, void *arg);
 /*
  * Runs fn(c, arg) with a context in which it may fork, and returns when it has
  * returned.  The calling thread takes part as a worker; the others join in
- * when the work is worth waking them.  While it waits it helps with this region and
- * runs tasks that it has spawned itself, and returns when those have ended too: what
- * they wait for must not be what the caller does afterwards.  NULL is the runtime that the caller
+ * when the work is worth waking them.  NULL is the runtime that the caller
  * works in, else the default one, started at the first call.
+ *
+ * While the thread waits it helps with this region and runs tasks that it has
+ * spawned itself, and the call returns when those have ended too: what they
+ * wait for must not be what the caller does afterwards.
  *
  * From:    any thread; inside a task too.
  * Returns: 0; when no runtime can be had the work was done all the same, here,

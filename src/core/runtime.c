@@ -39,7 +39,6 @@ enum {
     SETTLE_SPINS = 400,
     ANSWER_SPINS = 32, /* about a microsecond */
     ATTEMPTS_MAX = 4096,
-    STACK_MAX = HI_STRAND_SPAN / 2 - (64 << 10),
     WORKER_STACK = 256 << 10 /* of the thread; tasks run on strands */
 };
 
@@ -204,7 +203,8 @@ static int config_complete(heist_config *c)
     if (c->workers > WORKERS_MAX || c->exposure > HEIST_EAGER ||
         c->idle > HEIST_LATENCY || c->quantum < 0 ||
         c->steal_attempts > ATTEMPTS_MAX || c->queue_capacity > 1u << 30 ||
-        c->stack_bytes > STACK_MAX || !c->allocator.alloc != !c->allocator.free)
+        c->stack_bytes > HI_STACK_MOST ||
+        !c->allocator.alloc != !c->allocator.free)
         return -EINVAL;
     if (c->workers == 0) {
         hi_cpus_read(&cpus, "");

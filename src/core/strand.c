@@ -101,13 +101,13 @@ static hi_strand *pool_take(bool with_stack, size_t stack_bytes)
  * pool shall find somebody who can use it. */
 static size_t stack_class(size_t bytes)
 {
-    size_t most = HI_STRAND_SPAN / 2 - (64 << 10), top = 1;
+    size_t top = 1;
     if (!bytes) return 0;
     while (top <= bytes / 2)
         top *= 2;
     size_t step = pages(top / 4);
     bytes = (bytes + step - 1) / step * step;
-    return bytes < most ? bytes : most;
+    return bytes < HI_STACK_MOST ? bytes : HI_STACK_MOST;
 }
 
 hi_strand *hi_strand_create(size_t stack_bytes)

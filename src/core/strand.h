@@ -43,6 +43,8 @@ enum {
     HI_GUEST_ROOM = 896,
     /* Of a worker's stacks, unless configured. */
     HI_STACK_BYTES = 8 << 20,
+    /* At most: the guard and what lies before it are in the unit, too. */
+    HI_STACK_MOST = HI_STRAND_SPAN / 2 - (64 << 10),
     /* Bytes of frames usable at first where memory is counted when promised. */
     HI_STRAND_COMMIT = 64 << 10,
     /* A fresh strand looks at forks this deep and at joins this near the root,

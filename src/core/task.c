@@ -9,6 +9,7 @@
 #include "core/task.h"
 
 #include "core/frame.h"
+#include "core/job.h"
 #include "core/runtime.h"
 #include "queue/memory.h"
 
@@ -90,10 +91,8 @@ void hi_task_run(hi_worker *w, hi_task *t, heist_frame *cursor)
 
 static void nested(heist_ctx c, void *arg)
 {
-    /* relaxed: own-field */
-    hi_worker *w = heist_load_relaxed(&hi_strand_from(c.strand)->worker);
     task_call(arg, c);
-    hi_count(&w->stats.executed, 1);
+    hi_count(&hi_worker_of(c)->stats.executed, 1);
 }
 
 /* --- into the runtime ------------------------------------------------------------ */

@@ -85,7 +85,7 @@ void hi_worker_fini(hi_worker *w)
 
 /* --- timers -------------------------------------------------------------- */
 
-/* While a strand is suspended: what its timer does after the deadline. */
+/* Runs the timers that are due: the strands that wait with them go on. */
 static void expire(hi_worker *w)
 {
     if (!w->timers.earliest) return;

@@ -66,7 +66,7 @@ typedef struct hi_worker {
     hi_random random;
     int64_t watch;        /* how long it keeps watch before it looks */
     unsigned watch_idle;  /* watches in a row in which nobody worked */
-    int64_t busy_since;   /* pool worker */
+    int64_t busy_since;   /* when it last stopped looking for work */
     int64_t waited;       /* guest: without work, since its region looked */
     hi_strand *spare;     /* strands parked in the loop, to go on with */
     hi_strand *bare;      /* strands without a stack, for nested regions */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A guest that helps others while it waits leaves nothing behind, and what it
- * has forked is not hidden while it waits.
+ * A guest ends what it has begun while it waited, and begins nothing that is not
+ * its own; what it has forked is not hidden while it waits.
  */
 #include "core/runtime.h"
 #include "test.h"
@@ -36,8 +36,8 @@ TEST(tasks_that_run_here_and_wait_are_all_finished)
     }
 }
 
-/* A stolen frame that waits is put aside on the guest's thread: the guest's own
- * region may end first, and must not end without it. */
+/* A region and a task full of frames that wait, on the guest's thread and on those
+ * of the workers: each region ends with all of its own. */
 static HEIST_ATOMIC(int) finished;
 
 static void wait_right(heist_ctx c, heist_frame *f)
