@@ -54,16 +54,17 @@ typedef struct heist_config {
     heist_exposure exposure;   /* HEIST_ON_DEMAND */
     heist_time quantum;        /* for HEIST_QUANTUM; 100 us */
     heist_idle idle;           /* HEIST_BALANCED */
-    size_t stack_bytes;        /* of a worker's stacks; 8 MiB, to 63 */
+    size_t stack_bytes;        /* of tasks; 8 MiB, from 64 KiB to 63 MiB */
     uint64_t seed;             /* of the victims' choice; 0 = a fixed one */
     bool unpinned;             /* sleeping workers have no home CPU */
     heist_allocator allocator; /* of tasks, queues, workers; malloc, free; like
                                 * the log it must not call the library */
-    /* On the worker's thread before its first and after its last task; to the
-     * runtime they are any foreign thread: they may spawn into runtimes that they
-     * know (heist_start of this one may not have returned yet), and must not wait
-     * for the workers.  Tasks run in the floating-point modes that the first of
-     * them leaves behind. */
+    /* On the worker's thread before its first and after its last task, once all
+     * threads are there: a start that fails calls none.  They have some 256 KiB of
+     * stack.  To the runtime they are any foreign thread: they may spawn into
+     * runtimes that they know (heist_start of this one may not have returned yet),
+     * and must not wait for the workers.  Tasks run in the floating-point modes
+     * that the first of them leaves behind. */
     void (*on_worker_start)(void *user, unsigned worker);
     void (*on_worker_stop)(void *user, unsigned worker);
     void (*log)(void *user, const char *message);
@@ -83,7 +84,8 @@ HEIST_API int heist_start(heist_runtime **out, const heist_config *config);
 /*
  * Stops a runtime: takes no more work from outside, finishes what was taken
  * and what that spawns, ends the workers and frees the memory.  NULL stops the
- * default runtime; its next use starts it again.
+ * default runtime; its next use starts it again.  The hooks of the workers that end
+ * are waited for whatever the deadline.
  *
  * From:    any thread that is not inside a task of rt; one thread at a time, and
  *          while nobody begins to use rt (of the default runtime: by NULL).
@@ -160,6 +162,8 @@ HEIST_API void heist_latch_arrive(heist_latch *latch);
  * Waits until the latch is open.
  *
  * From:    any thread; a task.
+ * Memory:  for a task that waits its worker needs another stack; where none can be
+ *          had the worker waits as well, and runs no other task.
  * Returns: 0; -ETIMEDOUT.
  */
 HEIST_API int heist_latch_wait(heist_latch *latch, heist_time deadline);
@@ -210,7 +214,7 @@ typedef struct heist_scope {
 } heist_scope;
 
 /*
- * Opens a scope.
+ * Opens a scope, for tasks of rt.
  *
  * From: any thread; a task.
  */
@@ -236,7 +240,8 @@ HEIST_API bool heist_scope_is_cancelled(const heist_scope *s);
 
 /*
  * Waits for all tasks of s.  At the deadline the scope is cancelled, and what
- * has started is still waited for: nothing of s runs after this call.
+ * has started is still waited for: nothing of s runs after this call.  What has
+ * not is passed over by a worker in its turn, and waited for until then.
  *
  * From:    the thread or task that opened s.
  * Returns: the first of these that holds: the negative errno of the first

@@ -103,7 +103,7 @@ void hi_frame_run(hi_worker *w, heist_frame *f, heist_frame *cursor)
 
 void hi_strand_call_again(hi_strand *s)
 {
-    heist_store_relaxed(&s->hungry, 1);                   /* relaxed: hint */
+    heist_store_relaxed(&s->hungry, HI_CALLED);           /* relaxed: hint */
     heist_store_relaxed(&s->hot.limit, (heist_frame *)0); /* relaxed: hint */
     /* relaxed: hint (raising it is always safe; the owner lowers it) */
     heist_store_relaxed(&s->hot.line, HI_LINE_RAISED);

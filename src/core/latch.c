@@ -121,15 +121,32 @@ static void wait_expired(hi_timer *t)
     hi_strand_resume(w->strand);
 }
 
+/* What the strand waits for may be in its frames.  False: there is no memory to
+ * show them all. */
+static bool show_frames(hi_worker *self, hi_strand *s)
+{
+    bool all = true;
+    for (; s; s = heist_load_relaxed(&s->outer)) { /* relaxed: own-field */
+        hi_strand_expose_all(self, s);
+        if (hi_strand_has_private(s)) all = false;
+    }
+    return all;
+}
+
+/* -EAGAIN: look for memory once more. */
 static int wait_strand(hi_worker *self, waiter *w, heist_time deadline)
 {
-    hi_strand_expose_all(self, w->strand); /* what it waits for may be there */
-    w->timer.deadline = deadline;
+    heist_time until = HEIST_FOREVER;
+    if (!show_frames(self, w->strand)) until = hi_clock() + HI_MEMORY_LOOK;
+    bool last = deadline <= until;
+    w->timer.deadline = last ? deadline : until;
     w->timer.expired = wait_expired;
-    if (deadline != HEIST_FOREVER) hi_timers_add(&self->timers, &w->timer);
+    if (w->timer.deadline != HEIST_FOREVER)
+        hi_timers_add(&self->timers, &w->timer);
     hi_worker_suspend(self, w->strand);
     hi_timers_remove(&self->timers, &w->timer);
-    return w->timed_out ? -ETIMEDOUT : 0;
+    if (!w->timed_out) return 0;
+    return last ? -ETIMEDOUT : -EAGAIN;
 }
 
 static int wait_thread(waiter *w, heist_time deadline)
@@ -143,12 +160,8 @@ static int wait_thread(waiter *w, heist_time deadline)
     return 0;
 }
 
-int heist_latch_wait(heist_latch *latch, heist_time deadline)
+static int wait_once(heist_latch *latch, hi_worker *self, heist_time deadline)
 {
-    if (heist_load_acquire(&latch->state) == OPEN) return 0; /* C2: all done. */
-    if (deadline <= HEIST_NOW) return -ETIMEDOUT;
-    hi_worker *self = hi_worker_self();
-    if (self && !self->rt) self = NULL; /* no runtime: a thread like others */
     waiter w = {.latch = latch};
     /* relaxed: own-field */
     if (self) w.strand = heist_load_relaxed(&self->strand);
@@ -158,4 +171,17 @@ int heist_latch_wait(heist_latch *latch, heist_time deadline)
     if (w.next) w.next->previous = &w;
     list_unlock(latch, &w);
     return self ? wait_strand(self, &w, deadline) : wait_thread(&w, deadline);
+}
+
+int heist_latch_wait(heist_latch *latch, heist_time deadline)
+{
+    if (heist_load_acquire(&latch->state) == OPEN) return 0; /* C2: all done. */
+    if (deadline <= HEIST_NOW) return -ETIMEDOUT;
+    hi_worker *self = hi_worker_self();
+    if (self && !self->rt) self = NULL; /* no runtime: a thread like others */
+    int rc;
+    do
+        rc = wait_once(latch, self, deadline);
+    while (rc == -EAGAIN);
+    return rc;
 }

@@ -8,6 +8,10 @@
 
 #include <errno.h>
 
+enum {
+    DOUBTS_MAX = 16
+};
+
 /*
  * Runs fn on the current C stack, with frames of its own: where the cursor of
  * the code around it stands only that code knows.
@@ -40,22 +44,42 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
 }
 
 /*
+ * Whether this root is worth sharing early the next time.  If it was shared and
+ * ended soon, that may be because of it or in spite of it: after some of those it
+ * has to run alone once.
+ */
+static void remember_lasting(hi_worker *g, int64_t took)
+{
+    uint64_t exposed =
+        heist_load_relaxed(&g->stats.exposed); /* relaxed: counter */
+    bool alone = exposed == g->exposed_before;
+    g->exposed_before = exposed;
+    if (took >= HI_REGION_LASTS) {
+        g->lasting_root = g->root;
+        g->doubts = 0;
+    } else if (g->lasting_root == g->root &&
+               (alone || ++g->doubts == DOUBTS_MAX)) {
+        g->lasting_root = NULL;
+    }
+}
+
+/*
  * After a region that has looked around: makes the strand ready for the next
- * one, and remembers whether this root is worth an early wake-up.
+ * one, and remembers what is to be known of this root.
  */
 static __attribute__((noinline)) void guest_clean(hi_worker *g, hi_strand *s)
 {
-    bool is_long = false;
+    int64_t took = 0;
     if (s->looked) {
-        int64_t took = hi_clock() - s->started;
-        is_long = took >= HI_REGION_LONG;
+        took = hi_clock() - s->started;
         hi_count(&g->stats.busy, (uint64_t)(took - g->waited));
         g->waited = 0;
     }
-    if (is_long)
+    if (took >= HI_REGION_LONG)
         g->long_root = g->root;
     else if (g->long_root == g->root)
         g->long_root = NULL;
+    remember_lasting(g, took);
     hi_strand_reset(s, true);
 }
 

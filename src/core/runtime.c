@@ -27,6 +27,7 @@
  */
 #include "core/runtime.h"
 
+#include "core/frame.h"
 #include "core/task.h"
 #include "queue/memory.h"
 
@@ -169,6 +170,38 @@ static void pool_destroy(heist_runtime *rt)
     rt->pool = NULL;
 }
 
+/*
+ * Hooks run when all threads are there.  They may call the library, and so wait for
+ * who holds home.lock: a start that fails under it could not join them.
+ */
+enum {
+    HOOKS_WAIT,
+    HOOKS_RUN,
+    HOOKS_NEVER
+};
+
+static bool has_hooks(const heist_runtime *rt)
+{
+    return rt->config.on_worker_start || rt->config.on_worker_stop;
+}
+
+static void hooks_decide(heist_runtime *rt, uint32_t decision)
+{
+    if (!has_hooks(rt)) return;
+    heist_store_relaxed(&rt->hooks, decision); /* relaxed: hint */
+    hi_futex_wake(&rt->hooks, INT32_MAX);
+}
+
+bool hi_runtime_may_hook(heist_runtime *rt)
+{
+    if (!has_hooks(rt)) return true;
+    uint32_t decision;
+    /* relaxed: hint (what it needs was there before its thread) */
+    while ((decision = heist_load_relaxed(&rt->hooks)) == HOOKS_WAIT)
+        hi_futex_wait(&rt->hooks, HOOKS_WAIT, HEIST_FOREVER);
+    return decision == HOOKS_RUN;
+}
+
 static void threads_end(heist_runtime *rt, unsigned n)
 {
     /* S6: nothing is left.  kept: heist_stop has a fence before it, a start that
@@ -182,6 +215,7 @@ static void threads_end(heist_runtime *rt, unsigned n)
 static int threads_start(heist_runtime *rt)
 {
     heist_store_relaxed(&rt->phase, HI_RUNNING); /* relaxed: init */
+    heist_store_relaxed(&rt->hooks, HOOKS_WAIT); /* relaxed: init */
     for (unsigned i = 0; i < rt->workers; i++) {
         char name[24];
         hi_worker *w = &rt->pool[i];
@@ -189,9 +223,11 @@ static int threads_start(heist_runtime *rt)
         int rc =
             hi_thread_start(&w->thread, hi_worker_main, w, name, WORKER_STACK);
         if (rc == 0) continue;
+        hooks_decide(rt, HOOKS_NEVER);
         threads_end(rt, i);
         return rc;
     }
+    hooks_decide(rt, HOOKS_RUN);
     return 0;
 }
 
@@ -352,8 +388,12 @@ HI_HOT heist_runtime *hi_runtime_get(heist_runtime *rt)
 
 /* --- guests -------------------------------------------------------------------- */
 
+/* Of its frames, which have ended, there may be tickets left. */
 static void guest_release(hi_worker *g)
 {
+    while (hi_ticket_is_frame(hi_deque_newest(&g->deque)) &&
+           hi_deque_pop(&g->deque))
+        ;
     hi_lock_take(&home.lock);
     g->next_guest = home.free_guests;
     home.free_guests = g;
@@ -389,22 +429,37 @@ static hi_worker *guest_create(void)
     return g;
 }
 
-/* A free guest that already sits in rt, or one that sits nowhere. */
-static hi_worker *guest_from_list(heist_runtime *rt)
+/*
+ * A free guest that already sits in rt, or one that sits nowhere.  Best is one
+ * without tasks that others have still to run, because who waits runs what is its
+ * own; of the rest only those that sit in rt count, and if there is no other seat.
+ */
+static hi_worker *guest_from_list(heist_runtime *rt, bool full)
 {
-    hi_worker **best = NULL;
+    hi_worker **best = NULL, **last = NULL;
     for (hi_worker **link = &home.free_guests; *link;
          link = &(*link)->next_guest) {
         heist_runtime *seat = hi_guest_seat(*link);
+        bool has_tasks = !hi_deque_is_empty(&(*link)->deque);
+        if (seat == rt && has_tasks) last = link;
+        if (has_tasks) continue;
         if (seat == rt) {
             best = link;
             break;
         }
-        if (!seat) best = link;
+        if (!seat && !full) best = link;
     }
+    if (!best && full) best = last;
     hi_worker *g = best ? *best : NULL;
     if (g) *best = g->next_guest;
     return g;
+}
+
+static bool is_full(const heist_runtime *rt)
+{
+    /* relaxed: hint */
+    uint32_t n = heist_load_relaxed(&rt->victim_count);
+    return n >= rt->workers + HI_GUESTS_MAX;
 }
 
 /* What it counted elsewhere stays there. */
@@ -444,7 +499,7 @@ static bool lost_its_seat(const hi_worker *g)
 static hi_worker *guest_find(heist_runtime *rt)
 {
     hi_lock_take(&home.lock);
-    hi_worker *g = guest_from_list(rt);
+    hi_worker *g = guest_from_list(rt, is_full(rt));
     hi_lock_give(&home.lock);
     return g ? g : guest_create();
 }
@@ -498,11 +553,25 @@ static uint64_t announcements(heist_runtime *rt)
     return sum;
 }
 
-static bool nothing_left(heist_runtime *rt)
+/* Anything at all, even what hi_worker_visible_work leaves to those at work: how
+ * many they are is a hint. */
+static bool is_queued(heist_runtime *rt)
+{
+    if (!hi_injector_is_empty(&rt->injector)) return true;
+    for (uint32_t i = 0, n = hi_victim_count(rt); i < n; i++)
+        if (!hi_deque_is_empty(&hi_victim(rt, i)->deque)) return true;
+    return false;
+}
+
+static bool somebody_is_inside(heist_runtime *rt)
 {
     /* S5: who was counted before the phase changed is still at it. */
-    if ((uint32_t)heist_load_acquire(&rt->visitors)) return false;
-    if (hi_worker_visible_work(rt)) return false;
+    return (uint32_t)heist_load_acquire(&rt->visitors) != 0;
+}
+
+static bool nothing_left(heist_runtime *rt)
+{
+    if (somebody_is_inside(rt) || is_queued(rt)) return false;
     for (unsigned i = 0; i < rt->workers; i++) {
         hi_worker *w = &rt->pool[i];
         if (!hi_inbox_is_empty(&w->inbox)) return false;
@@ -526,9 +595,9 @@ static int wait_quiet(heist_runtime *rt, heist_time deadline)
     for (;;) {
         uint32_t seen = heist_load_relaxed(&rt->quiet); /* relaxed: before-S5 */
         if (is_quiet(rt)) return 0;
-        /* Of guests that have left there may be tickets that nobody needs, and
-         * nobody was told of: somebody shall clear them away. */
-        if (hi_worker_visible_work(rt)) hi_sleep_post(rt);
+        /* Guests that have left may have left jobs that nobody was told of, and
+         * tickets that nobody needs: somebody shall clear them away. */
+        if (!somebody_is_inside(rt) && is_queued(rt)) hi_sleep_post(rt);
         if (rc < 0 || deadline <= HEIST_NOW) return -ETIMEDOUT;
         rc = hi_futex_wait(&rt->quiet, seen, deadline);
     }

@@ -11,7 +11,8 @@
 enum {
     HI_GUESTS_MAX = 1024, /* foreign threads with a seat, until they end */
     HI_LEAVING = 32,      /* visitors: above that bit who is about to be gone */
-    HI_REGION_LONG = 60000 /* ns from which a region profits from waking */
+    HI_REGION_LASTS = 10000, /* ns from which a region profits from sharing, */
+    HI_REGION_LONG = 60000   /* ... and from waking somebody for it */
 };
 
 typedef enum hi_phase {
@@ -57,6 +58,7 @@ struct heist_runtime {
     hi_lock lock;
     hi_futex quiet; /* counts reasons to look at the end */
     hi_injector injector;
+    hi_futex hooks;                 /* may the workers' run: runtime.c */
     hi_futex room;                  /* changes when the injector has room */
     HEIST_ATOMIC(uint32_t) waiting; /* threads that wait for room */
 } HEIST_ALIGNED(HEIST_LINE);
@@ -136,8 +138,7 @@ static inline void hi_sleep_leave(heist_runtime *rt)
 {
     /* relaxed: hint */
     uint32_t before = heist_sub_relaxed(&rt->sleep.awake, 1);
-    if (HEIST_UNLIKELY(before >= rt->workers && before > 1))
-        hi_sleep_make_room(rt);
+    if (HEIST_UNLIKELY(before >= rt->workers)) hi_sleep_make_room(rt);
 }
 
 /* The runtime that the guest is a victim of; NULL: that one has stopped. */
@@ -158,6 +159,10 @@ static inline hi_worker *hi_victim(heist_runtime *rt, uint32_t i)
 {
     return heist_load_relaxed(&rt->victims[i]); /* relaxed: after-V1 */
 }
+
+/* Worker, before its hooks.  False: the start has failed, and nobody shall hear of
+ * it. */
+bool hi_runtime_may_hook(heist_runtime *rt);
 
 /* Gives the calling thread a seat in rt.  -ENOMEM; -EUSERS: none is left. */
 int hi_guest_sit(heist_runtime *rt, hi_worker **out);

@@ -66,8 +66,9 @@ enum {
 };
 
 enum {
-    WATCH_FIRST = 1000000,   /* ns until the watchman looks the first time */
-    WATCH_LONGEST = 4000000, /* ... and when nothing was hidden for a while */
+    WATCH_FIRST = 1000000, /* ns until the watchman looks the first time */
+    WATCH_LONGER = 4,      /* ... and by what part he waits longer then, ... */
+    WATCH_LONGEST = 9000000, /* ... until it is this long */
     WATCH_IDLE = 10000000,   /* ... when all work; when nobody does, longer */
     WATCH_IDLE_TIMES = 2     /* ... until he sleeps like the others */
 };
@@ -318,7 +319,7 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
     }
     wake_self(w);
     if (watch >= deadline) return HI_WAKE_DEADLINE;
-    if (w->watch < WATCH_LONGEST) w->watch *= 2;
+    if (w->watch < WATCH_LONGEST) w->watch += w->watch / WATCH_LONGER;
     return HI_WAKE_WATCH;
 }
 

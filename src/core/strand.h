@@ -54,6 +54,12 @@ enum {
     HI_SKIP_FIRST = 8
 };
 
+/* hungry: what a thief has called for, and what he was told. */
+enum {
+    HI_CALLED = 1,
+    HI_PUT_OFF = 2 /* heard, but not yet */
+};
+
 /* The line when the next join has to take the lock, whatever its frame. */
 #define HI_LINE_RAISED ((heist_frame *)UINTPTR_MAX)
 

@@ -197,7 +197,7 @@ int heist_broadcast(heist_runtime *rt, heist_task_fn *fn, void *arg)
 
 void heist_scope_open(heist_scope *s, heist_runtime *rt)
 {
-    s->rt = rt;
+    s->rt = rt ? rt : hi_runtime_get(NULL);
     heist_latch_init(&s->latch, 1);
     heist_init(&s->spawned, 0);
     heist_init(&s->error, UINT64_MAX);

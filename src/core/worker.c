@@ -22,10 +22,9 @@
 #include <errno.h>
 
 enum {
-    INJECTOR_TICK = 61,   /* every so many picks the injector comes first */
-    BATCH = 16,           /* taken from the injector in one go */
-    CALL_AGAIN = 4,       /* passes of a search from one call to the next */
-    MEMORY_LOOK = 1000000 /* ns between looks for memory, without any */
+    INJECTOR_TICK = 61, /* every so many picks the injector comes first */
+    BATCH = 16,         /* taken from the injector in one go */
+    CALL_AGAIN = 4      /* passes of a search from one call to the next */
 };
 
 /* What a worker can do next. */
@@ -112,14 +111,6 @@ static work from_item(uintptr_t item, heist_frame *cursor)
     return (work){WORK_NONE, NULL}; /* its owner has taken it back */
 }
 
-/* Puts a task before the messages that are ready. */
-static void keep_ready(hi_worker *w, hi_task *t)
-{
-    t->message.kind = HI_MESSAGE_TASK;
-    t->message.node.next = w->ready;
-    w->ready = &t->message.node;
-}
-
 static work from_inbox(hi_worker *w)
 {
     if (!w->ready && !hi_inbox_is_empty(&w->inbox))
@@ -183,28 +174,27 @@ static work from_deque(hi_worker *w, heist_frame *cursor)
     return (work){WORK_NONE, NULL};
 }
 
-/* Takes this worker's share of the injector; all but one go to its deque. */
+/* Takes this worker's share of the injector; all but one go to its deque, where
+ * others find them. */
 static work from_injector(hi_worker *w)
 {
     heist_runtime *rt = w->rt;
     uintptr_t items[BATCH];
     if (w->guest || hi_injector_is_empty(&rt->injector))
         return (work){WORK_NONE, NULL};
-    size_t share = hi_injector_length(&rt->injector) / rt->workers + 1;
-    size_t n =
-        hi_injector_take(&rt->injector, items, share < BATCH ? share : BATCH);
+    size_t share = hi_injector_length(&rt->injector) / rt->workers;
+    size_t room = hi_deque_room(&w->deque);
+    size_t most = room < BATCH - 1 ? room : BATCH - 1;
+    size_t n = hi_injector_take(&rt->injector, items,
+                                1 + (share < most ? share : most));
     if (n == 0) return (work){WORK_NONE, NULL};
     hi_task_room(rt);
     hi_count(&w->stats.injected, n);
     /* Newest first into the deque, so that the oldest is popped next. */
-    size_t kept = n;
-    while (kept > 1 && hi_worker_push_task(w, (hi_task *)items[kept - 1]) == 0)
-        kept--;
+    for (size_t i = n; i > 1; i--)
+        hi_worker_push_task(w, (hi_task *)items[i - 1]); /* there is room */
     /* While they were in our hands nobody else could see them. */
-    if (kept < n) hi_sleep_post(rt);
-    /* No memory for it: then they wait where messages do, oldest first. */
-    while (kept > 1)
-        keep_ready(w, (hi_task *)items[--kept]);
+    if (n > 1) hi_sleep_post(rt);
     return (work){WORK_TASK, (hi_task *)items[0]};
 }
 
@@ -332,7 +322,8 @@ static bool answers(heist_runtime *rt, hi_strand *s)
 {
     hi_strand_call_again(s);
     for (int i = 0; i < rt->answer_spins; i++) {
-        if (!heist_load_relaxed(&s->hungry)) return true; /* relaxed: hint */
+        /* relaxed: hint */
+        if (heist_load_relaxed(&s->hungry) != HI_CALLED) return true;
         hi_cpu_relax();
     }
     return false;
@@ -388,7 +379,7 @@ bool hi_worker_visible_work(heist_runtime *rt)
 /* --- the loop --------------------------------------------------------------- */
 
 /*
- * Now and then what has waited longest comes first: deadlines, the injector, the
+ * Now and then what has waited longest comes first: the injector, the
  * oldest of the own deque.  Strands that wake each other, and tasks that spawn
  * each other, would keep the worker to themselves for ever.
  */
@@ -396,7 +387,6 @@ static work in_turn(hi_worker *w, heist_frame *cursor)
 {
     uintptr_t item;
     work got = {WORK_NONE, NULL};
-    expire(w);
     if (w->finishing) return got;
     if (w->tick % (2 * INJECTOR_TICK) == 0) got = from_injector(w);
     if (got.kind == WORK_NONE &&
@@ -405,10 +395,12 @@ static work in_turn(hi_worker *w, heist_frame *cursor)
     return got.kind != WORK_NONE ? got : from_injector(w);
 }
 
-/* What needs no search: own deque and inbox, and now and then the injector. */
+/* What needs no search: strands whose deadline has come, own deque and inbox, and
+ * now and then the injector. */
 static work local(hi_worker *w, heist_frame *cursor)
 {
     work got = {WORK_NONE, NULL};
+    expire(w);
     if (++w->tick % INJECTOR_TICK == 0) got = in_turn(w, cursor);
     if (got.kind == WORK_NONE) got = from_inbox(w);
     if (got.kind != WORK_NONE) return got;
@@ -452,6 +444,12 @@ static work search(hi_worker *w, heist_frame *cursor)
     return got;
 }
 
+static void unpin(hi_worker *w)
+{
+    if (w->pinned) hi_cpu_unpin();
+    w->pinned = false;
+}
+
 static work next_work(hi_worker *w, hi_strand *s)
 {
     work got = local(w, s->base);
@@ -478,8 +476,7 @@ static work next_work(hi_worker *w, hi_strand *s)
         hi_sleep_found(w);
         break;
     }
-    if (w->pinned) hi_cpu_unpin();
-    w->pinned = false;
+    unpin(w);
     w->watch = 0;
     w->busy_since = hi_clock();
     if (w->guest && w->native->looked) w->waited += w->busy_since - since;
@@ -524,6 +521,8 @@ static void loop(void *strand)
     hi_worker_show(w, s);
     for (;;) {
         work got = next_work(w, s);
+        /* A spare strand comes back as it was left, maybe by another thread. */
+        if (w->guest && got.kind != WORK_STRAND) hi_float_modes_set(w->modes);
         switch (got.kind) {
         case WORK_TASK:
             hi_strand_enter_region(s, own_region(w));
@@ -587,6 +586,7 @@ static hi_strand *wait_in_place(hi_worker *w)
 {
     hi_inbox_node *kept = NULL, **last = &kept;
     hi_strand *to = NULL;
+    int64_t since = hi_clock();
     while (!to && !(to = loop_strand(w))) {
         work got = from_inbox(w);
         if (got.kind == WORK_STRAND) {
@@ -596,23 +596,42 @@ static hi_strand *wait_in_place(hi_worker *w)
             last = &(*last)->next;
         } else {
             /* Nobody tells when there is memory again: look now and then. */
-            int64_t until = hi_clock() + MEMORY_LOOK;
+            int64_t until = hi_clock() + HI_MEMORY_LOOK;
             expire(w);
             int64_t first = next_deadline(w);
-            hi_sleep_park(w, first < until ? first : until);
+            if (first < until) until = first;
+            hi_wake why = hi_sleep_park(w, until);
             hi_sleep_found(w);
-            hi_thread_yield(); /* what is there to do may not be for us */
+            hi_sleep_see_to_watch(w->rt, false); /* we cannot */
+            /* What there is to do may not be for us; a letter can wait. */
+            hi_futex nobody;
+            heist_init(&nobody, 0);
+            if (why == HI_WAKE_WORK && hi_inbox_is_empty(&w->inbox))
+                hi_futex_wait(&nobody, 0, until);
         }
     }
+    unpin(w);
+    int64_t slept = hi_clock() - since;
+    w->busy_since += slept;
+    if (w->guest && w->native->looked) w->waited += slept;
     *last = w->ready;
     w->ready = kept;
     return to;
+}
+
+/* Does s stand on the stack of the guest's thread? */
+static bool is_native(const hi_worker *g, const hi_strand *s)
+{
+    while (s && s != g->native)
+        s = heist_load_relaxed(&s->outer); /* relaxed: own-field */
+    return s != NULL;
 }
 
 void hi_worker_suspend(hi_worker *w, hi_strand *s)
 {
     hi_thread_state saved; /* the thread's, and so every strand's of it */
     hi_thread_state_take(&saved);
+    if (w->guest && is_native(w, s)) w->modes = hi_float_modes();
     hi_count(&w->stats.suspended, 1);
     hi_count(&w->put_aside, 1);
     hi_strand *to = loop_strand(w);
@@ -659,6 +678,7 @@ void hi_worker_main(void *worker)
     hi_context_adopt(&w->thread_context);
     /* The hooks are foreign to the runtime, as any thread's code is; one that
      * was a guest in it has a seat. */
+    if (!hi_runtime_may_hook(rt)) return;
     if (rt->config.on_worker_start)
         rt->config.on_worker_start(rt->config.user, w->index);
     void *seat = hi_self_get();

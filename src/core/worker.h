@@ -22,6 +22,10 @@
 
 #include <heist/runtime.h>
 
+enum {
+    HI_MEMORY_LOOK = 1000000 /* ns between looks for memory, without any */
+};
+
 typedef HEIST_ATOMIC(uint64_t) hi_counter;
 
 typedef struct hi_stats {
@@ -64,11 +68,14 @@ typedef struct hi_worker {
     uint32_t tick;
     bool pinned; /* to its home, for the time it sleeps */
     hi_random random;
-    int64_t watch;        /* how long it keeps watch before it looks */
-    unsigned watch_idle;  /* watches in a row in which nobody worked */
-    int64_t busy_since;   /* when it last stopped looking for work */
-    int64_t waited;       /* guest: without work, since its region looked */
-    hi_strand *spare;     /* strands parked in the loop, to go on with */
+    int64_t watch;       /* how long it keeps watch before it looks */
+    unsigned watch_idle; /* watches in a row in which nobody worked */
+    int64_t busy_since;  /* when it last stopped looking for work */
+    int64_t waited;      /* guest: without work, since its region looked */
+    heist_root_fn *lasting_root; /* guest: worth sharing early: run.c */
+    unsigned doubts;             /* ... or so it seemed, but it ended soon */
+    uint64_t exposed_before;     /* guest: frames, before this region */
+    hi_strand *spare;            /* strands parked in the loop, to go on with */
     hi_strand *bare;      /* strands without a stack, for nested regions */
     hi_inbox_node *ready; /* taken from the inbox, not handled yet */
     hi_timers timers;     /* of strands that wait with a deadline */

@@ -92,15 +92,23 @@ static void woken(hi_strand *s, int64_t now)
     if (s->patience > PATIENCE_LAST) s->patience = PATIENCE_LAST;
 }
 
+/* A tiny region is over before sharing it pays: a root that is not known to last
+ * has to show that first. */
+static bool is_worth_sharing(const hi_worker *w, const hi_strand *s,
+                             int64_t now)
+{
+    bool lasts = s != w->native || w->root == w->lasting_root;
+    return now - s->started >= (lasts ? SHARE_AGE : HI_REGION_LASTS);
+}
+
 static bool look_on_demand(hi_worker *w, hi_strand *s, ptrdiff_t private,
                            int64_t now)
 {
     if (heist_load_relaxed(&s->hungry)) { /* relaxed: hint */
-        /* A tiny region is over before sharing it pays; let him wait.  He will
-         * call again. */
-        if (now - s->started < SHARE_AGE) return false;
-        heist_store_relaxed(&s->hungry, 0); /* relaxed: hint */
-        return expose(w, s, (private + 1) / 2);
+        bool share = is_worth_sharing(w, s, now);
+        /* relaxed: hint (if not, he has an answer and calls again) */
+        heist_store_relaxed(&s->hungry, share ? 0u : HI_PUT_OFF);
+        return share && expose(w, s, (private + 1) / 2);
     }
     if (private == 0 || !time_to_wake(s, w->rt, now)) return false;
     woken(s, now);

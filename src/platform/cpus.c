@@ -74,12 +74,11 @@ static int mask_nth(const cpu_bits *m, unsigned i)
 
 /* The mask of the first thread that asked, before anything was pinned. */
 static cpu_bits initial;
-static unsigned initial_count;
 static pthread_once_t initial_once = PTHREAD_ONCE_INIT;
 
 static void initial_read(void)
 {
-    if (mask_get(&initial)) initial_count = mask_count(&initial);
+    mask_get(&initial);
 }
 
 /*
@@ -116,10 +115,10 @@ static bool own_mask(cpu_bits *m)
 int hi_cpus_nth(unsigned i)
 {
     int saved = errno;
-    pthread_once(&initial_once, initial_read);
+    cpu_bits mask;
+    unsigned count = own_mask(&mask) ? mask_count(&mask) : 0;
     errno = saved;
-    if (!initial_count) return -1;
-    return mask_nth(&initial, i % initial_count);
+    return count ? mask_nth(&mask, i % count) : -1;
 }
 
 void hi_cpu_pin(int cpu)
@@ -163,12 +162,23 @@ enum {
     FILE_BYTES = 3 * PATH_MAX
 };
 
-static int open_under(const char *root, const char *path)
+static int open_here(const char *path)
+{
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* Tests only: its own function, or every caller needs room for the name. */
+static __attribute__((noinline)) int open_elsewhere(const char *root,
+                                                    const char *path)
 {
     char full[FILE_BYTES];
     int n = snprintf(full, sizeof full, "%s%s", root, path);
-    if (n < 0 || (size_t)n >= sizeof full) return -1;
-    return open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return n < 0 || (size_t)n >= sizeof full ? -1 : open_here(full);
+}
+
+static int open_under(const char *root, const char *path)
+{
+    return *root ? open_elsewhere(root, path) : open_here(path);
 }
 
 typedef struct lines {
@@ -314,9 +324,8 @@ typedef struct mount {
 
 /* Asks the group at below and every group above it that the mount shows. */
 static void read_groups(limit *l, const char *root, const mount *m,
-                        const char *below)
+                        const char *below, char *dir)
 {
-    char dir[FILE_BYTES + 32]; /* and the longest file name */
     const char *point = strcmp(m->point, "/") == 0 ? "" : m->point;
     int n = snprintf(dir, FILE_BYTES, "%s%s", point, below);
     if (n < 0 || n >= FILE_BYTES - 32) return;
@@ -432,27 +441,46 @@ static void parse_membership(membership *me, char *line)
         strcpy(me->v1, rest);
 }
 
-static void quota_read(limit *quota, const char *root)
+/* Too large for the stack of a caller that has a small one.  All zero. */
+typedef struct search {
+    membership me;
+    lines l;
+    char dir[FILE_BYTES + 32]; /* and the longest file name */
+} search;
+
+static bool search_open(search *s, const char *root, const char *path)
+{
+    s->l.used = s->l.next = 0;
+    s->l.fd = open_under(root, path);
+    return s->l.fd >= 0;
+}
+
+static void search_quota(search *s, limit *quota, const char *root)
 {
     char *line;
-    membership me = {.v2 = "", .v1 = ""};
-    lines l = {.fd = open_under(root, "/proc/self/cgroup")};
-    if (l.fd < 0) return;
-    while ((line = lines_next(&l)))
-        parse_membership(&me, line);
-    close(l.fd);
+    if (!search_open(s, root, "/proc/self/cgroup")) return;
+    while ((line = lines_next(&s->l)))
+        parse_membership(&s->me, line);
+    close(s->l.fd);
 
-    l.used = l.next = 0;
-    l.fd = open_under(root, "/proc/self/mountinfo");
-    if (l.fd < 0) return;
-    while ((line = lines_next(&l))) {
+    if (!search_open(s, root, "/proc/self/mountinfo")) return;
+    while ((line = lines_next(&s->l))) {
         mount m;
         if (!parse_mount(line, &m)) continue;
-        const char *path = m.v2 ? me.v2 : me.v1;
+        const char *path = m.v2 ? s->me.v2 : s->me.v1;
         const char *below = *path ? below_mount(path, m.root) : NULL;
-        if (below) read_groups(quota, root, &m, below);
+        if (below) read_groups(quota, root, &m, below, s->dir);
     }
-    close(l.fd);
+    close(s->l.fd);
+}
+
+/* Without memory no quota is found. */
+static void quota_read(limit *quota, const char *root)
+{
+    search *s = hi_pages_large(sizeof *s);
+    if (!s) return;
+    search_quota(s, quota, root);
+    hi_pages_release(s, sizeof *s);
 }
 
 void hi_cpus_read(hi_cpus *out, const char *root)

@@ -139,3 +139,42 @@ TEST(a_child_made_in_a_serial_region_goes_on_with_another_runtime)
     works_and_stops(rt);
     rt = NULL;
 }
+
+static HEIST_ATOMIC(int) hooked;
+static HEIST_ATOMIC(heist_runtime *) home;
+
+/* In the child it waits until the runtime is there again. */
+static void use_in_hook(void *user, unsigned worker)
+{
+    (void)user, (void)worker;
+    heist_add_relaxed(&hooked, 1);
+    heist_runtime *known = heist_load_acquire(&home);
+    if (known) CHECK_EQ(heist_workers(known), 3);
+}
+
+TEST(a_child_without_threads_does_not_wait_for_a_hook_that_waits_for_it)
+{
+    if (test_cannot_fork()) return;
+    heist_runtime *mine = NULL;
+    heist_config c = {.workers = 3, .on_worker_start = use_in_hook};
+    CHECK_EQ(heist_start(&mine, &c), 0);
+    heist_store_release(&home, mine);
+    for (long n = 1; n <= 3; n++) {
+        pid_t child = fork();
+        if (child == 0) {
+            heist_latch done;
+            heist_latch_init(&done, 1);
+            heist_store_relaxed(&hooked, 0);
+            fault_arm(FAULT_THREAD, n, FAULT_ONCE);
+            CHECK_EQ(heist_spawn(mine, do_nothing, NULL, &done, HEIST_FOREVER),
+                     -ENOMEM);
+            CHECK_EQ(fault_disarm(), 1);
+            CHECK_EQ(heist_load_relaxed(&hooked), 0);
+            works_and_stops(mine);
+            CHECK_EQ(heist_load_relaxed(&hooked), 3);
+            _exit(0);
+        }
+        check_ends_well(child);
+    }
+    works_and_stops(mine);
+}

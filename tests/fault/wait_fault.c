@@ -8,7 +8,10 @@
  * __wrap_pthread_create __wrap_pthread_join
  */
 #define _GNU_SOURCE 1
+#include "core/runtime.h"
 #include "fault.h"
+
+#include <time.h>
 
 static heist_runtime *rt;
 static hi_strand *kept[2];
@@ -435,4 +438,283 @@ TEST(a_task_that_waits_with_an_open_fork_goes_on_once_there_is_memory)
 {
     for (int depth = 2; depth <= 6; depth++)
         starve_and_feed(wait_behind_a_frame, depth);
+}
+
+/* --- a guest that waits for its own fork --------------------------------------------- */
+
+/* Not before the guest waits: a worker may be faster than it. */
+static void open_right(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    fault_until(suspended() > 0);
+    heist_latch_arrive(f->arg[0].p);
+}
+
+static void wait_for_own_fork(heist_ctx c, void *arg)
+{
+    heist_latch opened;
+    heist_latch_init(&opened, 1);
+    heist_slot(c)->arg[0].p = &opened;
+    heist_fork(c, open_right);
+    *(int *)arg = heist_latch_wait(&opened, HEIST_FOREVER);
+    heist_join(c);
+}
+
+static void *run_in_a_thread(void *arg)
+{
+    CHECK_EQ(heist_run(rt, wait_for_own_fork, arg), 0);
+    return NULL;
+}
+
+/* By a thread that has never waited, and so has no strand for it; the workers
+ * sleep, and nobody keeps watch. */
+TEST(what_a_guest_without_memory_waits_for_is_run_by_a_worker)
+{
+    for (unsigned workers = 1; workers <= 2; workers++) {
+        start(workers);
+        heist_store_relaxed(&rt->rescue, HI_RESCUE_NONE);
+        fault_until(heist_load_relaxed(&rt->sleep.awake) == 0);
+        pthread_t thread;
+        int rc = 1;
+        hi_strand *own = hi_strand_create(0); /* the guest's own */
+        CHECK(own != NULL);
+        starve_but_for_tasks();
+        hi_strand_destroy(own);
+        CHECK_EQ(pthread_create(&thread, NULL, run_in_a_thread, &rc), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        CHECK_EQ(rc, 0);
+        CHECK(fault_disarm() > 0);
+        feed();
+        stop();
+    }
+}
+
+/* --- without memory, and work that is not for who waits --------------------------------- */
+
+TEST(who_waits_for_memory_burns_no_cpu)
+{
+    start(1);
+    waiter w = {.deadline = HEIST_FOREVER, .rc = 1};
+    heist_latch_init(&w.latch, 1);
+    heist_latch_init(&w.done, 1);
+    starve_but_for_tasks();
+    CHECK_EQ(heist_spawn(rt, wait_for_child, &w, &w.done, HEIST_FOREVER), 0);
+    fault_until(suspended() == 1 && heist_load_relaxed(&fault.hits) > 0);
+    struct timespec cpu[2], while_starved = {.tv_nsec = 100000000};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu[0]);
+    nanosleep(&while_starved, NULL);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu[1]);
+    long us = (cpu[1].tv_sec - cpu[0].tv_sec) * 1000000 +
+              (cpu[1].tv_nsec - cpu[0].tv_nsec) / 1000;
+    CHECK(us < 40000); /* of 100000 */
+    feed();
+    is_done(&w, 0);
+    stop();
+}
+
+/* --- what a worker that waits in place leaves undone ----------------------------------- */
+
+static int cpus_of_the_thread(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CHECK_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+    return CPU_COUNT(&set);
+}
+
+static int wait_and_count_cpus(heist_ctx c, void *arg)
+{
+    int before = cpus_of_the_thread();
+    wait_for_it(c, arg);
+    CHECK_EQ(cpus_of_the_thread(), before);
+    return 0;
+}
+
+/* The deadline comes while it sleeps; where it slept it need not stay. */
+TEST(who_has_waited_in_place_is_not_pinned_and_was_not_busy)
+{
+    start(1);
+    waiter w = {.deadline = heist_after(300 * HEIST_MILLISECOND), .rc = 1};
+    heist_latch_init(&w.latch, 1);
+    heist_latch_init(&w.done, 1);
+    starve_but_for_tasks();
+    heist_stats before, after;
+    CHECK_EQ(heist_stats_read(rt, 0, &before), 0);
+    CHECK_EQ(heist_spawn(rt, wait_and_count_cpus, &w, &w.done, HEIST_FOREVER),
+             0);
+    is_done(&w, -ETIMEDOUT);
+    feed();
+    fault_check_works(rt); /* so that it has counted */
+    CHECK_EQ(heist_stats_read(rt, 0, &after), 0);
+    CHECK(after.busy - before.busy < 250000000);
+    stop();
+}
+
+static int leave_a_fork_behind(heist_ctx c, void *arg)
+{
+    (void)arg;
+    heist_slot(c)->arg[0].i = 0;
+    /* Else its first fork sees that nobody keeps watch. */
+    fault_until(heist_load_relaxed(&rt->sleep.watchman));
+    heist_fork(c, slow_right);
+    fault_until(heist_load_acquire(&taken));
+    heist_join(c);
+    return 0;
+}
+
+/* Of three workers one waits in place, one is in a long leaf, one sleeps; by and by
+ * the one that waits is the only one who might keep watch. */
+TEST(who_waits_in_place_leaves_the_watch_to_others)
+{
+    if (!hi_barrier_init()) return;
+    heist_config c = {.workers = 3, .stack_bytes = 256 << 10};
+    CHECK_EQ(heist_start(&rt, &c), 0);
+    waiter w;
+    heist_store_relaxed(&may_end, 1);
+    starve_but_for_tasks();
+    send_waiter(&w, HEIST_FOREVER);
+    fault_until(heist_load_relaxed(&fault.hits) > 0);
+    for (int round = 0; round < 100; round++) {
+        heist_latch done;
+        heist_latch_init(&done, 1);
+        heist_store_relaxed(&taken, 0);
+        while (heist_load_relaxed(&rt->sleep.awake) > 1)
+            sched_yield();
+        CHECK_EQ(
+            heist_spawn(rt, leave_a_fork_behind, NULL, &done, HEIST_FOREVER),
+            0);
+        CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+    }
+    heist_latch_arrive(&w.latch);
+    is_done(&w, 0);
+    feed();
+    stop();
+}
+
+/* --- a deque that cannot grow --------------------------------------------------------------- */
+
+enum {
+    FORKS = 100 /* more than there is room for at first */
+};
+
+static heist_latch all_forks;
+
+static void arrive_at(heist_ctx c, heist_frame *f)
+{
+    (void)c, (void)f;
+    heist_latch_arrive(&all_forks);
+}
+
+static void wait_for_all(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    CHECK_EQ(heist_latch_wait(&all_forks, HEIST_FOREVER), 0);
+}
+
+static int fork_many_and_wait(heist_ctx c, void *nested)
+{
+    heist_ctx k = c;
+    for (int i = 0; i < FORKS; i++)
+        k = heist_fork(k, arrive_at);
+    if (nested)
+        CHECK_EQ(heist_run(NULL, wait_for_all, NULL), 0);
+    else
+        wait_for_all(k, NULL);
+    while (k.frame != c.frame)
+        heist_done(&k);
+    return 0;
+}
+
+TEST(what_there_is_no_memory_to_show_is_shown_when_there_is_room)
+{
+    for (int nested = 0; nested < 2; nested++) {
+        heist_latch done;
+        heist_latch_init(&done, 1);
+        heist_latch_init(&all_forks, FORKS);
+        rt = fault_start(1, HEIST_ON_DEMAND);
+        heist_run(rt, fault_spine_root, &(fault_spine){0});
+        fault_arm(FAULT_HOOK, 2, FAULT_EVER_ON); /* the first is the task */
+        CHECK_EQ(heist_spawn(rt, fork_many_and_wait, nested ? &done : NULL,
+                             &done, HEIST_FOREVER),
+                 0);
+        CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+        CHECK(fault_disarm() > 0);
+        fault_stop(rt);
+    }
+}
+
+static HEIST_ATOMIC(int) filled, begun, others;
+
+/* Tasks can be had, a larger queue cannot. */
+static void *small_alloc(void *user, size_t bytes, size_t align)
+{
+    bool large = bytes > 512 && heist_load_acquire(&filled);
+    return large ? NULL : fault_alloc(user, bytes, align);
+}
+
+static int spawn_itself(heist_ctx c, void *arg)
+{
+    (void)c;
+    if (heist_load_acquire(&begun)) return 0;
+    return heist_spawn(rt, spawn_itself, arg, NULL, HEIST_NOW);
+}
+
+/* Fills its queue to the brim, with tasks that keep it so. */
+static int fill_the_queue(heist_ctx c, void *arg)
+{
+    (void)c;
+    while (hi_deque_room(&hi_worker_self()->deque) > 0)
+        CHECK_EQ(heist_spawn(rt, spawn_itself, arg, NULL, HEIST_NOW), 0);
+    heist_store_release(&filled, 1);
+    return 0;
+}
+
+static int be_one_of_the_others(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_add_acq_rel(&others, 1);
+    return 0;
+}
+
+enum {
+    OTHERS = 15
+};
+
+static int wait_for_the_others(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_store_release(&begun, 1);
+    fault_until(heist_load_acquire(&others) == OTHERS); /* not by a latch */
+    return 0;
+}
+
+static int hold_until_begun(heist_ctx c, void *arg)
+{
+    (void)c;
+    heist_latch_arrive(arg);
+    fault_until(heist_load_acquire(&begun));
+    return 0;
+}
+
+TEST(tasks_that_a_full_queue_cannot_take_stay_where_others_find_them)
+{
+    heist_latch held;
+    heist_latch_init(&held, 1);
+    heist_store_relaxed(&filled, 0);
+    heist_store_relaxed(&begun, 0);
+    heist_store_relaxed(&others, 0);
+    heist_config c = {.workers = 2, .allocator = {small_alloc, fault_free, 0}};
+    CHECK_EQ(heist_start(&rt, &c), 0);
+    CHECK_EQ(heist_spawn(rt, hold_until_begun, &held, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&held, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_spawn(rt, fill_the_queue, NULL, NULL, HEIST_FOREVER), 0);
+    fault_until(heist_load_acquire(&filled));
+    CHECK_EQ(heist_spawn(rt, wait_for_the_others, NULL, NULL, HEIST_FOREVER),
+             0);
+    for (int i = 0; i < OTHERS; i++)
+        CHECK_EQ(
+            heist_spawn(rt, be_one_of_the_others, NULL, NULL, HEIST_FOREVER),
+            0);
+    fault_stop(rt);
+    CHECK_EQ(heist_load_relaxed(&others), OTHERS);
 }

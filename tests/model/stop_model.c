@@ -9,6 +9,7 @@
  * by a task that waits for `hold`, until the calls that race with stop have
  * begun, or have ended where they may be refused.
  */
+#include "core/job.h"
 #include "pool.h"
 
 #include <errno.h>
@@ -393,6 +394,71 @@ static void guest_leaves_a_task(unsigned id)
     model_check(runs == 1);
 }
 
+static bool job_waits;
+
+static void run_job(heist_ctx c, hi_job *j)
+{
+    (void)j;
+    work(c, NULL);
+    if (!job_waits) return;
+    holder(c, NULL);
+    pool_end(rt);
+}
+
+static const hi_job_source jobs = {run_job};
+static hi_job job = {&jobs};
+
+/* Nobody is woken for it while the guest is at work. */
+static void job_root(heist_ctx c, void *arg)
+{
+    hi_worker *g = hi_worker_of(c);
+    guests[0] = g;
+    payload = 1;
+    model_check(hi_job_push(g, &job));
+    hi_job_post(g);
+    heist_latch_arrive(arg);
+}
+
+static void guest_leaves_a_job(unsigned id)
+{
+    if (id == 1) {
+        await_start();
+        model_check(heist_run(rt, job_root, &done) == 0);
+        return;
+    }
+    start(1);
+    model_check(heist_latch_wait(&done, HEIST_FOREVER) == 0);
+    stop();
+    model_check(runs == 1);
+}
+
+/* A worker by hand, that may be going to sleep.  The job is in the queue or waits:
+ * it is never quiet. */
+static void setup_job(void)
+{
+    setup();
+    rt = pool_open(1, 2);
+    pool_prepare(rt);
+    job_waits = true;
+}
+
+static void stop_waits_for_a_job(unsigned id)
+{
+    if (id == 0) {
+        hi_worker_main(&rt->pool[0]);
+        return;
+    }
+    model_check(heist_run(rt, job_root, &done) == 0);
+    model_check(heist_stop(rt, HEIST_NOW) == -ETIMEDOUT);
+    heist_latch_arrive(&hold);
+}
+
+static void after_job(void)
+{
+    model_check(runs == 1 && held == 1);
+    pool_close(rt);
+}
+
 static void run_or_refused(unsigned id)
 {
     if (id == 0) {
@@ -557,6 +623,25 @@ static const model_test tests[] = {
      .quick = {3, 2, 1},
      .full = {4, 3, 2},
      .random = true},
+    {.name = "stop_runs_the_job_that_a_guest_leaves",
+     .no_barrier = true,
+     .threads = 2,
+     .setup = setup,
+     .thread = guest_leaves_a_job,
+     .after = nothing_left,
+     .clock_step = 1000000,
+     .quick = {3, 2, 1},
+     .full = {4, 3, 2},
+     .random = true},
+    {.name = "stop_waits_for_the_job_that_a_guest_leaves",
+     .no_barrier = true,
+     .threads = 2,
+     .setup = setup_job,
+     .thread = stop_waits_for_a_job,
+     .after = after_job,
+     .clock_step = 1000000,
+     .quick = {1, 3, 1},
+     .full = {2, 3, 1}},
     {.name = "a_run_during_stop_runs_once_or_is_refused",
      .no_barrier = true,
      .threads = 2,

@@ -112,3 +112,44 @@ TEST(a_deadline_is_kept_under_strands_that_wake_each_other)
 {
     play(wait_a_moment);
 }
+
+/*
+ * A task waits, and tasks of which each outlasts its deadline are before it in the
+ * queue: it goes on after the first of them.
+ */
+enum {
+    LONG_TASKS = 8
+};
+
+static HEIST_ATOMIC(heist_time) due;
+static HEIST_ATOMIC(long) late; /* tasks that ran after the time-out was due */
+
+static int outlast(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    while (heist_now() <= heist_load_acquire(&due))
+        ;
+    if (!heist_load_acquire(&over)) heist_add_relaxed(&late, 1);
+    return 0;
+}
+
+static int wait_before_long_tasks(heist_ctx c, void *arg)
+{
+    heist_latch never;
+    heist_latch_init(&never, 1);
+    heist_store_release(&due, heist_after(HEIST_MILLISECOND));
+    for (int i = 0; i < LONG_TASKS; i++)
+        CHECK_EQ(heist_spawn(rt, outlast, NULL, NULL, HEIST_NOW), 0);
+    CHECK_EQ(heist_latch_wait(&never, heist_load_acquire(&due)), -ETIMEDOUT);
+    return end_it(c, arg);
+}
+
+TEST(a_deadline_is_kept_before_the_next_task)
+{
+    start();
+    heist_store_relaxed(&late, 0);
+    CHECK_EQ(heist_spawn(rt, wait_before_long_tasks, NULL, NULL, HEIST_FOREVER),
+             0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    CHECK(heist_load_relaxed(&late) <= 1);
+}

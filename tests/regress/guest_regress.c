@@ -272,11 +272,11 @@ static void show_frames(heist_ctx c, void *arg)
 static int show_and_join(heist_ctx c, void *arg)
 {
     heist_runtime *rt = arg;
-    heist_add_acq_rel(&tasks_begun, 1);
+    bool worker_ends = heist_add_acq_rel(&tasks_begun, 1) >= 0;
     heist_latch_arrive(&both_run);
     CHECK_EQ(heist_latch_wait(&both_run, HEIST_FOREVER), 0);
-    while (heist_load_relaxed(&rt->sleep.awake) > 1) /* the worker sleeps */
-        hi_thread_yield();
+    while (worker_ends && heist_load_relaxed(&rt->sleep.awake) > 1)
+        hi_thread_yield(); /* until it sleeps */
     heist_fork(c, not_taken);
     CHECK_EQ(heist_run(rt, show_frames, NULL), 0);
     bool first = heist_add_acq_rel(&shown, 1) == 0;
@@ -299,6 +299,14 @@ static void spawn_two_and_wait(heist_ctx c, void *rt)
     CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
 }
 
+static void two_tasks_anew(void)
+{
+    heist_latch_init(&both_run, 2);
+    heist_latch_init(&both_shown, 2);
+    heist_latch_init(&first_joined, 1);
+    heist_store_relaxed(&shown, 0);
+}
+
 TEST(stop_does_not_wait_for_tickets_that_a_guest_has_left)
 {
     for (int round = 0; round < 20; round++) {
@@ -308,10 +316,7 @@ TEST(stop_does_not_wait_for_tickets_that_a_guest_has_left)
         CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
         heist_store_relaxed(&rt->rescue,
                             HI_RESCUE_NONE); /* nobody keeps watch */
-        heist_latch_init(&both_run, 2);
-        heist_latch_init(&both_shown, 2);
-        heist_latch_init(&first_joined, 1);
-        heist_store_relaxed(&shown, 0);
+        two_tasks_anew();
         send_the_worker_away(rt, &until, &back);
         CHECK_EQ(heist_run(rt, spawn_two_and_wait, rt), 0);
         CHECK_EQ(heist_latch_wait(&back, HEIST_FOREVER), 0);
@@ -319,4 +324,160 @@ TEST(stop_does_not_wait_for_tickets_that_a_guest_has_left)
             hi_thread_yield();
         CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
     }
+}
+
+static void *leave_tickets(void *rt)
+{
+    CHECK_EQ(heist_run(rt, spawn_two_and_wait, rt), 0);
+    return NULL;
+}
+
+/* Else each of them would have a seat of its own, of which there are so many.  The
+ * worker is away all the time, and clears no tickets away. */
+TEST(a_thread_that_ends_leaves_its_seat_to_the_next_one)
+{
+    enum {
+        ROUNDS = 20
+    };
+
+    int until = 1;
+    heist_latch back;
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    send_the_worker_away(rt, &until, &back);
+    heist_store_relaxed(&tasks_begun, -2 * ROUNDS);
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_t thread;
+        two_tasks_anew();
+        CHECK_EQ(pthread_create(&thread, NULL, leave_tickets, rt), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        CHECK_EQ(hi_victim_count(rt), 2);
+    }
+    heist_store_release(&tasks_begun, until);
+    CHECK_EQ(heist_latch_wait(&back, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/*
+ * A thread leaves a task in its queue and ends.  The next thread must not come to
+ * run it: the task waits for what that one does after its region.
+ */
+static heist_latch after_the_region;
+
+static int wait_for_the_next_thread(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    return heist_latch_wait(&after_the_region, HEIST_FOREVER);
+}
+
+static void leave_a_task(heist_ctx c, void *rt)
+{
+    (void)c;
+    CHECK_EQ(
+        heist_spawn(rt, wait_for_the_next_thread, NULL, NULL, HEIST_FOREVER),
+        0);
+}
+
+static void *leave_a_task_and_end(void *rt)
+{
+    CHECK_EQ(heist_run(rt, leave_a_task, rt), 0);
+    return NULL;
+}
+
+static void wait_in_a_region(heist_ctx c, void *arg)
+{
+    CHECK_EQ(wait_a_while(c, arg), 0);
+}
+
+static void *wait_in_a_region_and_open(void *rt)
+{
+    CHECK_EQ(heist_run(rt, wait_in_a_region, NULL), 0);
+    heist_latch_arrive(&after_the_region);
+    return NULL;
+}
+
+TEST(a_thread_does_not_run_what_another_one_has_left)
+{
+    int until = 1;
+    heist_latch back;
+    pthread_t thread;
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    heist_latch_init(&after_the_region, 1);
+    heist_latch_init(&never, 1);
+    send_the_worker_away(rt, &until, &back);
+    CHECK_EQ(pthread_create(&thread, NULL, leave_a_task_and_end, rt), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, wait_in_a_region_and_open, rt), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    heist_store_release(&tasks_begun, 1);
+    CHECK_EQ(heist_latch_wait(&back, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/*
+ * A guest is inside, and a frame of its is there to be had: not by the only worker,
+ * because the guest is at work in its place.  Who stops and the worker wait for it,
+ * and do not wake each other meanwhile.
+ */
+static HEIST_ATOMIC(int) in_region, may_leave;
+
+static void stay_inside(heist_ctx c, void *arg)
+{
+    (void)arg;
+    heist_fork(c, not_taken);
+    heist_store_release(&in_region, 1);
+    while (!heist_load_acquire(&may_leave))
+        hi_thread_yield();
+    heist_join(c);
+}
+
+static void *be_inside(void *rt)
+{
+    CHECK_EQ(heist_run(rt, stay_inside, NULL), 0);
+    return NULL;
+}
+
+TEST(who_stops_and_a_worker_do_not_wake_each_other_in_vain)
+{
+    pthread_t thread;
+    heist_stats before, after;
+    heist_runtime *rt = NULL;
+    heist_config config = {.workers = 1, .exposure = HEIST_EAGER};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    heist_store_relaxed(&in_region, 0);
+    heist_store_relaxed(&may_leave, 0);
+    while (heist_load_relaxed(&rt->sleep.awake) > 0)
+        hi_thread_yield();
+    CHECK_EQ(pthread_create(&thread, NULL, be_inside, rt), 0);
+    while (!heist_load_acquire(&in_region))
+        hi_thread_yield();
+    CHECK_EQ(heist_stats_read(rt, 0, &before), 0);
+    CHECK_EQ(heist_stop(rt, heist_after(50 * HEIST_MILLISECOND)), -ETIMEDOUT);
+    CHECK_EQ(heist_stats_read(rt, 0, &after), 0);
+    CHECK(after.parked - before.parked < 50);
+    heist_store_release(&may_leave, 1);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* More threads than seats, one after the other, and each leaves a task: the last
+ * ones do not wait for the worker. */
+TEST(threads_that_leave_tasks_do_not_use_up_the_seats)
+{
+    int until = 1;
+    heist_latch back;
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    heist_latch_init(&after_the_region, 0);
+    send_the_worker_away(rt, &until, &back);
+    for (int i = 0; i < HI_GUESTS_MAX + 10; i++) {
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, leave_a_task_and_end, rt), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+    CHECK_EQ(hi_victim_count(rt), 1 + HI_GUESTS_MAX);
+    heist_store_release(&tasks_begun, 1);
+    CHECK_EQ(heist_latch_wait(&back, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }

@@ -214,3 +214,45 @@ TEST(hooks_are_foreign_to_their_runtime)
     CHECK_EQ(heist_latch_wait(&hooked, HEIST_FOREVER), 0);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
+
+/* --- the runtime of a scope ------------------------------------------------------------- */
+
+static HEIST_ATOMIC(unsigned) workers_seen;
+
+static int see_workers(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_store_release(&workers_seen, heist_workers(NULL));
+    return 0;
+}
+
+static void spawn_from_inside(heist_ctx c, void *scope)
+{
+    (void)c;
+    heist_scope_spawn(scope, see_workers, NULL);
+}
+
+static int spawn_in_the_other(heist_ctx c, void *scope)
+{
+    (void)c;
+    return heist_run(other, spawn_from_inside, scope);
+}
+
+static int open_a_scope(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_scope s;
+    heist_scope_open(&s, NULL); /* of rt, which this task is of */
+    heist_scope_spawn(&s, spawn_in_the_other, &s);
+    return heist_scope_close(&s, HEIST_FOREVER);
+}
+
+TEST(a_scope_stays_in_the_runtime_it_was_opened_in)
+{
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+    CHECK_EQ(heist_start(&other, &(heist_config){.workers = 3}), 0);
+    run_task(open_a_scope);
+    CHECK_EQ(heist_load_acquire(&workers_seen), 2);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(other, HEIST_FOREVER), 0);
+}

@@ -427,3 +427,45 @@ TEST(the_hook_of_a_worker_chooses_its_rounding)
     }
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
+
+static void spawn_and_see(heist_ctx c, void *unused)
+{
+    heist_latch seen;
+    heist_latch_init(&seen, 1);
+    (void)c, (void)unused;
+    CHECK_EQ(heist_spawn(rt, see_rounding, NULL, &seen, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&seen, HEIST_FOREVER), 0);
+}
+
+static int keep_away(heist_ctx c, void *arg)
+{
+    (void)c;
+    heist_latch_arrive(arg);
+    while (!heist_load_acquire(&upwards.state)) /* not a wait: it keeps at it */
+        sched_yield();
+    return 0;
+}
+
+/* The worker is kept away, so that the guest runs its tasks itself, on the strand
+ * that its first wait has left behind. */
+TEST(a_guest_s_tasks_round_as_its_thread_does_by_now)
+{
+    static const int ways[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD,
+                               FE_TONEAREST};
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    int usual = fegetround();
+    heist_latch away;
+    heist_latch_init(&away, 1);
+    heist_latch_init(&upwards, 1);
+    CHECK_EQ(heist_spawn(rt, keep_away, &away, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&away, HEIST_FOREVER), 0);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        CHECK_EQ(fesetround(ways[i]), 0);
+        CHECK_EQ(heist_run(rt, spawn_and_see, NULL), 0);
+        CHECK_EQ(heist_load_acquire(&rounding), ways[i]);
+        CHECK_EQ(fegetround(), ways[i]);
+    }
+    CHECK_EQ(fesetround(usual), 0);
+    heist_latch_arrive(&upwards);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -575,6 +576,28 @@ TEST(this_machine_has_at_least_one_cpu)
     CHECK(cpus.workers >= 1 && cpus.workers <= cpus.mask);
 }
 
+static void *read_on_a_small_stack(void *arg)
+{
+    hi_cpus_read(arg, "");
+    return NULL;
+}
+
+TEST(the_limits_are_read_on_a_small_stack)
+{
+    if (getenv("HEIST_NO_FORK")) return; /* tools need more themselves */
+    pthread_attr_t attr;
+    pthread_t thread;
+    hi_cpus usual, small = {0};
+    hi_cpus_read(&usual, "");
+    CHECK_EQ(pthread_attr_init(&attr), 0);
+    CHECK_EQ(pthread_attr_setstacksize(&attr, 24 << 10), 0);
+    CHECK_EQ(pthread_create(&thread, &attr, read_on_a_small_stack, &small), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(pthread_attr_destroy(&attr), 0);
+    CHECK_EQ(small.workers, usual.workers);
+    CHECK_EQ(small.quota, usual.quota);
+}
+
 TEST(the_affinity_mask_limits_the_workers)
 {
     cpu_set_t before, one;
@@ -607,6 +630,23 @@ TEST(the_cpus_of_the_mask_have_their_ids)
         CHECK(cpu > last && CPU_ISSET((size_t)cpu, &set));
         CHECK_EQ(hi_cpus_nth(i + count), cpu);
         last = cpu;
+    }
+}
+
+/* A program that chooses its CPUs before each start gets workers there. */
+TEST(the_cpus_are_those_of_the_mask_that_the_thread_has_now)
+{
+    cpu_set_t before, one;
+    CPU_ZERO(&before);
+    CHECK_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    for (unsigned i = 0; i < (unsigned)CPU_COUNT(&before); i++) {
+        int cpu = hi_cpus_nth(i);
+        CPU_ZERO(&one);
+        CPU_SET((size_t)cpu, &one);
+        CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        CHECK_EQ(hi_cpus_nth(0), cpu);
+        CHECK_EQ(hi_cpus_nth(1), cpu);
+        CHECK_EQ(sched_setaffinity(0, sizeof before, &before), 0);
     }
 }
 

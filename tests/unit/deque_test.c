@@ -222,6 +222,26 @@ TEST(outgrown_arrays_are_kept_until_the_deque_ends)
     CHECK_EQ(l.bytes, 0);
 }
 
+TEST(room_is_what_can_be_pushed_before_it_grows)
+{
+    for (int i = 0; i < FIRSTS; i++) {
+        hi_deque d;
+        struct ledger l;
+        uintptr_t item;
+        ledger_init(&l, 1);
+        CHECK_EQ(hi_deque_init(&d, 4, firsts[i], &l.allocator), 0);
+        for (size_t room = 4; room > 0; room--) {
+            CHECK_EQ(hi_deque_room(&d), room);
+            CHECK_EQ(hi_deque_push(&d, 1), 0);
+        }
+        CHECK_EQ(hi_deque_room(&d), 0);
+        CHECK_EQ(hi_deque_push(&d, 1), -ENOMEM);
+        CHECK_EQ(hi_deque_steal(&d, &item), HI_STEAL_TAKEN);
+        CHECK_EQ(hi_deque_room(&d), 1);
+        hi_deque_fini(&d);
+    }
+}
+
 TEST(failed_growth_says_enomem_and_changes_nothing)
 {
     struct ledger l;

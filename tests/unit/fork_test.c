@@ -297,6 +297,111 @@ TEST(who_was_put_off_by_a_young_region_is_served_when_he_calls_again)
     pool_stop(rt);
 }
 
+/* A region that is called at once, and again when it is 2 us old. */
+typedef struct called_region {
+    bool known;    /* to last */
+    int64_t lasts; /* this time, at least */
+    bool in_time;  /* the second call came before it was old */
+    bool shared;
+    hi_worker *guest;
+} called_region;
+
+static void called_root(heist_ctx c, void *arg)
+{
+    called_region *r = arg;
+    hi_strand *s = hi_strand_from(c.strand);
+    r->guest = hi_worker_self();
+    r->guest->lasting_root = r->known ? called_root : NULL;
+    hi_strand_call(s);
+    fork_and_join(c); /* its age counts from now on */
+    /* relaxed: test (an answer: he need not come to the rescue) */
+    CHECK_EQ(heist_load_relaxed(&s->hungry), HI_PUT_OFF);
+    int64_t began = s->started;
+    while (hi_clock() < began + 2000)
+        hi_cpu_relax();
+    heist_slot(c)->arg[0].u = 0;
+    heist_ctx k = heist_fork(c, one);
+    hi_strand_call_again(s);
+    fork_and_join(k);
+    r->in_time = hi_clock() < began + HI_REGION_LASTS;
+    /* relaxed: test (the owner's own) */
+    r->shared = heist_load_relaxed(&s->split) > s->base;
+    (void)heist_join(c);
+    while (hi_clock() < began + r->lasts)
+        hi_cpu_relax();
+}
+
+static called_region called(heist_runtime *rt, bool known, int64_t lasts)
+{
+    called_region r = {.known = known, .lasts = lasts};
+    CHECK_EQ(heist_run(rt, called_root, &r), 0);
+    return r;
+}
+
+/* Known to last, but it looks once and is over. */
+static void look_root(heist_ctx c, void *guest)
+{
+    hi_strand_call(hi_strand_from(c.strand));
+    ((hi_worker *)guest)->lasting_root = look_root;
+    fork_and_join(c);
+}
+
+/* The thread may be interrupted, but not each time; under tools that slow all
+ * down a region may never be short. */
+static bool try_again(int *tries)
+{
+    enum {
+        TRIES = 20000
+    };
+
+    if (++*tries < TRIES) return true;
+    CHECK(getenv("HEIST_NO_FORK") != NULL);
+    return false;
+}
+
+/* One worker and the caller are a crowd: nobody else calls or takes. */
+TEST(a_young_region_is_shared_if_its_root_is_known_to_last)
+{
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
+    CHECK(called(rt, true, 0).shared);
+    called_region r;
+    int tries = 0;
+    do {
+        r = called(rt, false, 0);
+        CHECK(!r.in_time || !r.shared);
+    } while (!r.in_time && try_again(&tries));
+    pool_stop(rt);
+}
+
+TEST(a_root_that_lasts_is_known_until_it_is_over_soon_alone)
+{
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
+    called_region r = called(rt, false, 2 * HI_REGION_LASTS);
+    CHECK(r.guest->lasting_root == called_root);
+    r.guest->doubts = 5;
+    r = called(rt, false, 2 * HI_REGION_LASTS);
+    CHECK_EQ(r.guest->doubts, 0);
+    int tries = 0;
+    do {
+        CHECK_EQ(heist_run(rt, look_root, r.guest), 0);
+    } while (r.guest->lasting_root && try_again(&tries));
+    CHECK_EQ(r.guest->doubts, 0);
+    pool_stop(rt);
+}
+
+TEST(a_root_that_was_shared_and_over_soon_is_doubted_some_times)
+{
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
+    called_region r = called(rt, true, 2 * HI_REGION_LASTS);
+    int tries = 0;
+    do {
+        r = called(rt, true, 0);
+        CHECK(r.guest->doubts <= 16);
+        CHECK(r.guest->lasting_root || r.guest->doubts == 16);
+    } while (r.guest->lasting_root && try_again(&tries));
+    pool_stop(rt);
+}
+
 static HEIST_ATOMIC(uint32_t) taken;
 
 static void taken_right(heist_ctx c, heist_frame *f)

@@ -177,27 +177,27 @@ static void io_uring_line(void)
         line("io_uring", "yes");
     } else if (error == ENOSYS) {
         line("io_uring", "absent: %s", strerror(error));
-        advice("epoll serves instead; Linux 5.1 and later can have io_uring");
+        advice("Linux 5.1 and later can have io_uring");
     } else if (error == EPERM || error == EACCES) {
         line("io_uring", "denied: %s", strerror(error));
-        advice("epoll serves instead; see kernel.io_uring_disabled and the "
+        advice("see kernel.io_uring_disabled and the "
                "seccomp profile");
     } else {
         line("io_uring", "present, but fails here: %s", strerror(error));
-        advice("epoll serves instead; see `ulimit -l` for ENOMEM");
+        advice("see `ulimit -l` for ENOMEM");
     }
 }
 
 /* Some kernels accept advice they do not follow, so touch the page: the kernel
  * itself reads it for us, and reports the guard instead of dying of it. */
-static bool is_guarded(const void *page)
+static int try_guard(const void *page, bool *guarded)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0) return false;
-    bool guarded = write(ends[1], page, 1) < 0 && errno == EFAULT;
+    if (pipe2(ends, O_CLOEXEC) < 0) return -errno;
+    *guarded = write(ends[1], page, 1) < 0 && errno == EFAULT;
     close(ends[0]);
     close(ends[1]);
-    return guarded;
+    return 0;
 }
 
 static void guard_line(size_t page)
@@ -208,8 +208,13 @@ static void guard_line(size_t page)
         line("guard pages", "cannot try: %s", strerror(errno));
         return;
     }
-    bool light = madvise(p, page, GUARD_INSTALL) == 0 && is_guarded(p);
+    bool light = false;
+    int rc = madvise(p, page, GUARD_INSTALL) == 0 ? try_guard(p, &light) : 0;
     munmap(p, page);
+    if (rc < 0) {
+        line("guard pages", "cannot try: %s", strerror(-rc));
+        return;
+    }
     if (light) {
         line("guard pages", "yes, without a mapping each");
         return;
