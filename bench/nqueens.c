@@ -40,8 +40,8 @@ uint64_t serial_nqueens(unsigned n)
     return row(all, 0, 0, all);
 }
 
-static inline uint64_t par_row(heist_ctx c, uint32_t open, uint32_t left,
-                               uint32_t right, uint32_t here);
+static uint64_t par_row(heist_ctx c, uint32_t open, uint32_t left,
+                        uint32_t right, uint32_t here);
 
 static void rest_of_row(heist_ctx c, heist_frame *f)
 {
@@ -49,26 +49,20 @@ static void rest_of_row(heist_ctx c, heist_frame *f)
                           (uint32_t)f->arg[2].u, (uint32_t)f->arg[3].u);
 }
 
-static inline void save(heist_frame *f, uint32_t open, uint32_t left,
-                        uint32_t right)
-{
-    f->arg[0].u = open;
-    f->arg[1].u = left;
-    f->arg[2].u = right;
-}
-
-static inline uint64_t par_row(heist_ctx c, uint32_t open, uint32_t left,
-                               uint32_t right, uint32_t here)
+static uint64_t par_row(heist_ctx c, uint32_t open, uint32_t left,
+                        uint32_t right, uint32_t here)
 {
     uint64_t sum = 0;
     heist_frame *rest = heist_slot(c);
     if (!here) return 0;
-    save(rest, open, left, right);
     for (;;) {
         uint32_t bit = here & -here, o = open ^ bit;
         uint32_t l = (left | bit) << 1, r = (right | bit) >> 1;
         here ^= bit;
         if (here) {
+            rest->arg[0].u = open;
+            rest->arg[1].u = left;
+            rest->arg[2].u = right;
             rest->arg[3].u = here;
             sum += par_row(heist_fork(c, rest_of_row), o, l, r, o & ~(l | r));
             if (!heist_join(c)) return sum + rest->result.u;
@@ -77,7 +71,6 @@ static inline uint64_t par_row(heist_ctx c, uint32_t open, uint32_t left,
             here = o & ~(l | r);
             if (!here) return sum;
             open = o, left = l, right = r;
-            save(rest, open, left, right);
         }
     }
 }
