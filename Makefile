@@ -14,7 +14,7 @@ help:
 	@echo 'make run               build, then run the demonstration'
 	@echo 'make test              build, then run the quick tests (minutes)'
 	@echo 'make bench [ONLY=a,b]  benchmarks beside their peers'
-	@echo 'make check             format, lints, symbols, headers (seconds)'
+	@echo 'make check             format, lints, symbols, headers (a minute)'
 	@echo 'make test-all [STAGE=name,name]'
 	@echo '                       sanitizers, valgrind, aarch64, long stress'
 	@echo 'make check-deep        the proof as far as it goes (hours)'
