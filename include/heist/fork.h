@@ -170,8 +170,11 @@ typedef void heist_root_fn(heist_ctx c, void *arg);
  * works in, else the default one, started at the first call.
  *
  * While the thread waits it helps with this region and runs tasks that it has
- * spawned itself, and the call returns when those have ended too: what they
- * wait for must not be what the caller does afterwards.
+ * spawned itself, and the call returns when those it began have ended, too: what
+ * they wait for must not be what the caller does afterwards.
+ *
+ * 1,024 threads that are not the library's can work in a runtime.  For one more,
+ * or one for which there is no memory, fn runs on a worker and a worker's stack.
  *
  * From:    any thread; inside a task too.
  * Returns: 0; when no runtime can be had the work was done all the same, here,

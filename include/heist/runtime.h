@@ -68,8 +68,8 @@ typedef struct heist_config {
     void (*on_worker_start)(void *user, unsigned worker);
     void (*on_worker_stop)(void *user, unsigned worker);
     void (*log)(void *user, const char *message);
-    void *user; /* handed to the three hooks above */
-    uintptr_t reserved[8];
+    void *user;            /* handed to the three hooks above */
+    uintptr_t reserved[8]; /* zero */
 } heist_config;
 
 /*

@@ -11,7 +11,7 @@
  *           time-out: unlink
  *
  * Invariants
- *   I1  the call that opens the latch touches it last with the CAS to OPEN, and
+ *   I1  the call that opens the latch touches it last with the swap to OPEN, and
  *       nobody returns from a wait before the word is OPEN (or he has taken
  *       himself off the list); so the latch may be freed then.
  *   I2  a waiter that is not on the list any more will be told, once.
@@ -19,7 +19,7 @@
  * Edges
  *   C2  open    swap state     ->  wait    load state             all arrivals
  *   C3  open    store told     ->  wait    load told              all arrivals
- *   C4  lock    CAS state      ->  unlock  store state            the list
+ *   C4  unlock  store state    ->  lock    CAS state              the list
  */
 #include "core/frame.h"
 #include "core/runtime.h"
@@ -33,7 +33,7 @@ enum {
 };
 
 typedef struct waiter {
-    hi_timer timer; /* first: expired() finds the waiter by it */
+    hi_timer timer; /* first: wait_expired() finds the waiter by it */
     struct waiter *next, *previous; /* in the list */
     heist_latch *latch;
     hi_strand *strand; /* NULL: a foreign thread */

@@ -29,7 +29,8 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
     hi_strand_reset(s, false);
     /* As in enter: if nobody keeps watch its first fork looks.
      * relaxed: after-S9 */
-    if (w->rt && !heist_load_relaxed(&w->rt->sleep.watchman))
+    if (w->rt && (w->rt->config.exposure == HEIST_EAGER ||
+                  !heist_load_relaxed(&w->rt->sleep.watchman)))
         hi_strand_look_first(s);
     hi_strand_expose_all(w, outer);
     hi_worker_show(w, s);

@@ -70,7 +70,7 @@ heist_time heist_after(heist_time delay)
     return delay > HEIST_FOREVER - now ? HEIST_FOREVER : now + delay;
 }
 
-void hi_log(heist_runtime *rt, const char *message)
+static void log_line(heist_runtime *rt, const char *message)
 {
     if (rt->config.log) rt->config.log(rt->config.user, message);
 }
@@ -87,6 +87,7 @@ static void child(void)
 {
     for (hi_worker *w = hi_self_get(); w; w = w->before) {
         w->orphan = true;
+        w->rt = NULL;
         hi_strand *s = heist_load_relaxed(&w->strand); /* relaxed: init */
         /* A thief of the parent may have held their locks. */
         for (; s; s = heist_load_relaxed(&s->outer)) /* relaxed: init */
@@ -129,6 +130,7 @@ static int pool_create(heist_runtime *rt)
         rc = hi_worker_init(w, a);
         if (rc < 0) goto fail_workers;
         w->rt = rt;
+        w->allocator = *a;
         w->index = made;
         w->idle_word = &rt->sleep.idle[made / 64];
         w->idle_bit = UINT64_C(1) << made % 64;
@@ -233,6 +235,15 @@ static int threads_start(heist_runtime *rt)
 
 /* --- start --------------------------------------------------------------------- */
 
+/* Of a later version's fields none can be heeded. */
+static bool uses_reserved(const heist_config *c)
+{
+    uintptr_t used = 0;
+    for (size_t i = 0; i < sizeof c->reserved / sizeof *c->reserved; i++)
+        used |= c->reserved[i];
+    return used != 0;
+}
+
 static int config_complete(heist_config *c)
 {
     hi_cpus cpus;
@@ -240,7 +251,7 @@ static int config_complete(heist_config *c)
         c->idle > HEIST_LATENCY || c->quantum < 0 ||
         c->steal_attempts > ATTEMPTS_MAX || c->queue_capacity > 1u << 30 ||
         c->stack_bytes > HI_STACK_MOST ||
-        !c->allocator.alloc != !c->allocator.free)
+        !c->allocator.alloc != !c->allocator.free || uses_reserved(c))
         return -EINVAL;
     if (c->workers == 0) {
         hi_cpus_read(&cpus, "");
@@ -270,11 +281,11 @@ static void log_start(heist_runtime *rt)
     char line[96];
     snprintf(line, sizeof line, "heist: started, %u worker%s", rt->workers,
              rt->workers == 1 ? "" : "s");
-    hi_log(rt, line);
+    log_line(rt, line);
     /* relaxed: init */
     if (heist_load_relaxed(&rt->rescue) != HI_RESCUE_TAKES)
-        hi_log(rt, "heist: no membarrier here, so frames behind a long leaf "
-                   "wait for their owner");
+        log_line(rt, "heist: no membarrier here, so frames behind a long leaf "
+                     "wait for their owner");
 }
 
 static hi_rescue rescue_here(void)
@@ -476,9 +487,10 @@ static bool take_seat(heist_runtime *rt, hi_worker *g)
     hi_lock_take(&rt->lock);
     /* relaxed: under-lock */
     uint32_t n = heist_load_relaxed(&rt->victim_count);
-    bool room = n < rt->workers + HI_GUESTS_MAX;
+    bool room = !is_full(rt);
     if (room) {
         g->rt = rt;
+        g->allocator = rt->config.allocator;
         g->index = n;
         g->eager = rt->config.exposure == HEIST_EAGER;
         hi_random_seed(&g->random, rt->config.seed, n);
@@ -496,12 +508,13 @@ static bool lost_its_seat(const hi_worker *g)
     return g && g->guest && !g->inside && !hi_guest_seat(g);
 }
 
-static hi_worker *guest_find(heist_runtime *rt)
+/* NULL: no memory; or no seat, and none is made that could not sit down. */
+static hi_worker *guest_find(heist_runtime *rt, bool full)
 {
     hi_lock_take(&home.lock);
-    hi_worker *g = guest_from_list(rt, is_full(rt));
+    hi_worker *g = guest_from_list(rt, full);
     hi_lock_give(&home.lock);
-    return g ? g : guest_create();
+    return g || full ? g : guest_create();
 }
 
 int hi_guest_sit(heist_runtime *rt, hi_worker **out)
@@ -512,8 +525,9 @@ int hi_guest_sit(heist_runtime *rt, hi_worker **out)
         *out = self;
         return take_seat(rt, self) ? 0 : -EUSERS;
     }
-    hi_worker *g = guest_find(rt);
-    if (!g) return -ENOMEM;
+    bool full = is_full(rt);
+    hi_worker *g = guest_find(rt, full);
+    if (!g) return full ? -EUSERS : -ENOMEM;
     if (hi_guest_seat(g) != rt && !take_seat(rt, g)) {
         guest_release(g);
         return -EUSERS;

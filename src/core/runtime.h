@@ -170,6 +170,4 @@ int hi_guest_sit(heist_runtime *rt, hi_worker **out);
 /* Guest of one runtime, entered by a worker of another: back to that one. */
 void hi_guest_stand(hi_worker *g);
 
-void hi_log(heist_runtime *rt, const char *message);
-
 #endif

@@ -181,15 +181,15 @@ void hi_sleep_post(heist_runtime *rt)
     if (heist_load_relaxed(&rt->sleep.searching) == 0) wake_one(rt);
 }
 
-bool hi_sleep_post_frames(heist_runtime *rt)
+void hi_sleep_post_frames(heist_runtime *rt)
 {
     /* S1, S4, S10: the frames are published, now look. */
     heist_fence_seq_cst();
     /* relaxed: after-S1 (a searcher that is counted will see them) */
-    if (heist_load_relaxed(&rt->sleep.searching) != 0) return false;
+    if (heist_load_relaxed(&rt->sleep.searching) != 0) return;
     /* relaxed: after-S10 (who leaves looks for the frames) */
-    if (heist_load_relaxed(&rt->sleep.awake) >= rt->workers) return false;
-    return wake_one(rt);
+    if (heist_load_relaxed(&rt->sleep.awake) >= rt->workers) return;
+    wake_one(rt);
 }
 
 bool hi_sleep_search(hi_worker *w)

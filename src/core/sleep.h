@@ -25,8 +25,8 @@ void hi_sleep_fini(hi_sleep *s, const heist_allocator *allocator);
 void hi_sleep_post(heist_runtime *rt);
 
 /* After exposing frames: the same, but no more are woken than the runtime has
- * workers, the guests counted.  True: somebody was woken. */
-bool hi_sleep_post_frames(heist_runtime *rt);
+ * workers, the guests counted. */
+void hi_sleep_post_frames(heist_runtime *rt);
 
 /* True: the caller may search; at most half of the workers do. */
 bool hi_sleep_search(hi_worker *w);

@@ -168,7 +168,7 @@ void hi_strand_reset(hi_strand *s, bool fresh)
     heist_store_relaxed(&s->split, s->base); /* relaxed: under-lock */
     heist_store_relaxed(&s->hungry, 0);      /* relaxed: hint */
     s->mark = s->base;
-    s->started = fresh ? 0 : 1;
+    s->started = fresh ? 0 : HI_LONG_AGO;
     s->looked = s->boundary = s->woke = s->patience = 0;
     s->skip = fresh ? HI_SKIP_FIRST : 0;
     s->reach = 0;

@@ -35,8 +35,9 @@
 struct hi_worker;
 
 enum {
-    /* started: it has forked, but the clock was not read yet. */
+    /* started: it has forked, but the clock was not read yet; and long ago. */
     HI_UNTIMED = -1,
+    HI_LONG_AGO = 1,
     /* Address space of one strand, and its alignment. */
     HI_STRAND_SPAN = 128 << 20,
     /* Behind the header, for the guest whose strand it is: src/core/worker.h. */

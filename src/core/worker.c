@@ -53,6 +53,7 @@ int hi_worker_init(hi_worker *w, const heist_allocator *allocator)
     int rc = hi_deque_init(&w->deque, 64, 0, allocator);
     if (rc < 0) return rc;
     hi_inbox_init(&w->inbox);
+    w->generation = hi_generation();
     heist_init(&w->strand, (hi_strand *)NULL);
     heist_init(&w->parker, 0);
     heist_init(&w->idle_own, 0);
@@ -127,8 +128,9 @@ static work from_inbox(hi_worker *w)
 /*
  * Frames and jobs are for as many threads as there are workers, tasks are for
  * every worker.  A thief sees the oldest item only: it is told if a task may be
- * behind one that is not.  By induction it is: at its push the newest was no task,
- * or was one that had such an item before it.
+ * behind one that is not.  It is told of each: when a task is pushed the newest
+ * item is none (told now), or a task that has one before it (told when that was
+ * pushed, and the deque was not empty since).
  */
 int hi_worker_push_task(hi_worker *w, hi_task *t)
 {
@@ -212,6 +214,12 @@ static hi_steal take_oldest(const hi_worker *w, hi_deque *d, uintptr_t *item)
                  : HI_STEAL_EMPTY;
 }
 
+/* Of n victims the i-th after w, which is none of them. */
+static hi_worker *victim_after(const hi_worker *w, uint32_t n, uint32_t i)
+{
+    return hi_victim(w->rt, (w->index + 1 + i % (n - 1)) % n);
+}
+
 /* Visits every other worker once, from a random start; calls for what is hidden,
  * or calls again. */
 static pass steal_pass(hi_worker *w, heist_frame *cursor, bool again)
@@ -222,8 +230,7 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor, bool again)
     bool crowded = hi_worker_is_crowded(rt);
     uint32_t start = n > 1 ? hi_random_below(&w->random, n - 1) : 0;
     for (uint32_t i = 0; i + 1 < n; i++) {
-        uint32_t at = (w->index + 1 + (start + i) % (n - 1)) % n;
-        hi_worker *victim = hi_victim(rt, at);
+        hi_worker *victim = victim_after(w, n, start + i);
         uintptr_t item = hi_deque_oldest(&victim->deque);
         if (crowded && !is_for_all(victim, item)) continue;
         if (item && !may_take(w, item)) continue;
@@ -267,14 +274,13 @@ hi_job *hi_job_pop_in(hi_worker *w, const hi_job *low, const hi_job *high)
 
 hi_job *hi_job_steal(hi_worker *w, const hi_job *low, const hi_job *high)
 {
-    heist_runtime *rt = w->rt;
-    uint32_t n = hi_victim_count(rt);
+    uint32_t n = hi_victim_count(w->rt);
     uint32_t start = n > 1 ? hi_random_below(&w->random, n - 1) : 0;
     for (uint32_t i = 0; i + 1 < n; i++) {
-        uint32_t at = (w->index + 1 + (start + i) % (n - 1)) % n;
         uintptr_t item;
-        if (hi_deque_steal_range(&hi_victim(rt, at)->deque, hi_job_ticket(low),
-                                 hi_job_ticket(high), &item) != HI_STEAL_TAKEN)
+        hi_deque *d = &victim_after(w, n, start + i)->deque;
+        if (hi_deque_steal_range(d, hi_job_ticket(low), hi_job_ticket(high),
+                                 &item) != HI_STEAL_TAKEN)
             continue;
         hi_count(&w->stats.stolen, 1);
         return hi_ticket_job(item);
@@ -378,21 +384,58 @@ bool hi_worker_visible_work(heist_runtime *rt)
 
 /* --- the loop --------------------------------------------------------------- */
 
+/* A guest's regions are counted when they end: run.c. */
+static void count_busy(hi_worker *w, int64_t now)
+{
+    if (w->guest) return;
+    hi_count(&w->stats.busy, (uint64_t)(now - w->busy_since));
+    w->busy_since = now;
+}
+
+/* The oldest of the own deque. */
+static work from_own_oldest(hi_worker *w, heist_frame *cursor)
+{
+    uintptr_t item;
+    if (hi_deque_steal(&w->deque, &item) != HI_STEAL_TAKEN)
+        return (work){WORK_NONE, NULL};
+    return from_item(item, cursor);
+}
+
+/* A task of somebody else's, who may be away for long; one visit. */
+static work from_another(hi_worker *w, heist_frame *cursor)
+{
+    uint32_t n = hi_victim_count(w->rt);
+    work got = {WORK_NONE, NULL};
+    if (w->guest || n < 2) return got;
+    hi_worker *victim = victim_after(w, n, hi_random_below(&w->random, n - 1));
+    uintptr_t item = hi_deque_oldest(&victim->deque);
+    if (!is_for_all(victim, item)) return got;
+    if (hi_deque_steal(&victim->deque, &item) == HI_STEAL_TAKEN)
+        got = from_item(item, cursor);
+    if (got.kind != WORK_NONE) hi_count(&w->stats.stolen, 1);
+    return got;
+}
+
 /*
- * Now and then what has waited longest comes first: the injector, the
- * oldest of the own deque.  Strands that wake each other, and tasks that spawn
- * each other, would keep the worker to themselves for ever.
+ * Now and then what has waited longest comes first: the injector, the oldest of
+ * the own deque, that of another one.  Strands that wake each other, tasks that
+ * spawn each other, and whoever keeps the injector full would keep the worker to
+ * themselves for ever.
  */
 static work in_turn(hi_worker *w, heist_frame *cursor)
 {
-    uintptr_t item;
     work got = {WORK_NONE, NULL};
     if (w->finishing) return got;
-    if (w->tick % (2 * INJECTOR_TICK) == 0) got = from_injector(w);
-    if (got.kind == WORK_NONE &&
-        hi_deque_steal(&w->deque, &item) == HI_STEAL_TAKEN)
-        got = from_item(item, cursor);
-    return got.kind != WORK_NONE ? got : from_injector(w);
+    count_busy(w, hi_clock());
+    for (uint32_t turn = w->tick / INJECTOR_TICK, i = 0; i < 3; i++) {
+        switch ((turn + i) % 3) {
+        case 0: got = from_injector(w); break;
+        case 1: got = from_own_oldest(w, cursor); break;
+        case 2: got = from_another(w, cursor); break;
+        }
+        if (got.kind != WORK_NONE) break;
+    }
+    return got;
 }
 
 /* What needs no search: strands whose deadline has come, own deque and inbox, and
@@ -459,7 +502,7 @@ static work next_work(hi_worker *w, hi_strand *s)
     }
     hi_worker_show(w, NULL);
     int64_t since = hi_clock();
-    if (!w->guest) hi_count(&w->stats.busy, (uint64_t)(since - w->busy_since));
+    count_busy(w, since);
     for (hi_wake why = HI_WAKE_WORK;;) {
         if (why != HI_WAKE_WATCH) got = search(w, s->base);
         if (got.kind != WORK_NONE) break;
@@ -507,10 +550,20 @@ static void run_job(hi_worker *w, hi_strand *s, hi_job *job)
     hi_count(&w->stats.executed, 1);
 }
 
-/* Tasks and jobs that a guest runs are of its region: what they fork it takes. */
-static hi_worker *own_region(hi_worker *w)
+/* For a task or a job.  Those that a guest runs are of its region: what they fork
+ * it takes. */
+static void begin_own(hi_worker *w, hi_strand *s)
 {
-    return w->guest ? w : NULL;
+    hi_strand_enter_region(s, w->guest ? w : NULL);
+    hi_strand_reset(s, true);
+    hi_strand_look_first(s);
+}
+
+static void check_process(const hi_worker *w)
+{
+    if (HEIST_UNLIKELY(w->orphan))
+        hi_die(__FILE__, __LINE__,
+               "fork() inside a task: the child returned from it");
 }
 
 static void loop(void *strand)
@@ -525,9 +578,7 @@ static void loop(void *strand)
         if (w->guest && got.kind != WORK_STRAND) hi_float_modes_set(w->modes);
         switch (got.kind) {
         case WORK_TASK:
-            hi_strand_enter_region(s, own_region(w));
-            hi_strand_reset(s, true);
-            hi_strand_look_first(s);
+            begin_own(w, s);
             hi_task_run(w, got.what, s->base);
             break;
         case WORK_FRAME:
@@ -537,9 +588,7 @@ static void loop(void *strand)
             hi_frame_run(w, got.what, s->base);
             break;
         case WORK_JOB:
-            hi_strand_enter_region(s, own_region(w));
-            hi_strand_reset(s, true);
-            hi_strand_look_first(s);
+            begin_own(w, s);
             run_job(w, s, got.what);
             break;
         case WORK_STRAND: step_aside(w, s, got.what); break;
@@ -549,6 +598,7 @@ static void loop(void *strand)
             break;
         case WORK_NONE: break;
         }
+        check_process(w);
     }
 }
 
@@ -660,6 +710,7 @@ void hi_strand_resume(hi_strand *s)
 {
     /* relaxed: own-field (a suspended strand's worker does not change) */
     hi_worker *w = heist_load_relaxed(&s->worker);
+    if (w->generation != hi_generation()) return; /* of the parent's thread */
     heist_runtime *rt = w->rt;
     hi_worker *self = hi_worker_self();
     /* Once posted, the strand may end, and with it the runtime: unless the

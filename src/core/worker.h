@@ -47,8 +47,8 @@ typedef struct hi_worker {
 
     /* What a guest's small region touches, on one line. */
     HEIST_ATOMIC(hi_strand *)
-    strand HEIST_ALIGNED(HEIST_LINE); /* the one that runs; NULL: none */
-    heist_runtime *rt;
+    strand HEIST_ALIGNED(HEIST_LINE);   /* the one that runs; NULL: none */
+    heist_runtime *rt;                  /* NULL: none, or lost by a fork() */
     HEIST_ATOMIC(heist_runtime *) seat; /* guest: where it is a victim */
     hi_strand *native;                  /* guest: the strand of its own stack */
     heist_root_fn *root;                /* guest: what it runs, ... */
@@ -65,6 +65,7 @@ typedef struct hi_worker {
 
     struct hi_worker *before; /* guest: who the thread was on entering */
     unsigned index;           /* in the table of victims */
+    uint32_t generation;      /* of the process it is a thread of */
     uint32_t tick;
     bool pinned; /* to its home, for the time it sleeps */
     hi_random random;
@@ -76,9 +77,10 @@ typedef struct hi_worker {
     unsigned doubts;             /* ... or so it seemed, but it ended soon */
     uint64_t exposed_before;     /* guest: frames, before this region */
     hi_strand *spare;            /* strands parked in the loop, to go on with */
-    hi_strand *bare;      /* strands without a stack, for nested regions */
-    hi_inbox_node *ready; /* taken from the inbox, not handled yet */
-    hi_timers timers;     /* of strands that wait with a deadline */
+    hi_strand *bare;           /* strands without a stack, for nested regions */
+    hi_inbox_node *ready;      /* taken from the inbox, not handled yet */
+    hi_timers timers;          /* of strands that wait with a deadline */
+    heist_allocator allocator; /* its runtime's, also when that is lost */
     hi_task *free_tasks;
     unsigned free_count;
     hi_counter announced; /* times it went to sleep */
@@ -151,7 +153,7 @@ void hi_worker_main(void *worker);
 void hi_worker_suspend(hi_worker *w, hi_strand *s);
 
 /* Guest, at the end of its region: strands that were put aside while it helped
- * others belong to this thread, and are finished before it leaves. */
+ * belong to this thread, and are finished before it leaves. */
 void hi_worker_finish(hi_worker *g);
 
 /* Lets a suspended strand go on.  Any thread, once per suspension. */

@@ -20,7 +20,7 @@
 #include "core/runtime.h"
 
 enum {
-    SHARE_AGE = 1000,        /* ns a region runs before it is shared */
+    SHARE_AGE = 1000,        /* ns a region known to last is not shared */
     WAKE_AGE = 20000,        /* ns a region runs before it wakes anybody */
     PATIENCE_FIRST = 50000,  /* ns between two wake-ups by one strand, ... */
     PATIENCE_LAST = 1000000, /* ... at most, after many that brought nothing */
@@ -139,7 +139,7 @@ static bool look_quantum(hi_worker *w, hi_strand *s, heist_frame *top,
 
 static bool is_eager(const hi_worker *w)
 {
-    return w->rt && !w->orphan && w->rt->config.exposure == HEIST_EAGER;
+    return w->rt && w->rt->config.exposure == HEIST_EAGER;
 }
 
 /*
@@ -164,7 +164,7 @@ static bool begin(hi_worker *w, hi_strand *s)
  */
 static bool look(hi_worker *w, hi_strand *s, heist_frame *top)
 {
-    if (!w->rt || w->orphan) return false;
+    if (!w->rt) return false;
     bool first = s->started == 0;
     bool wake = first && begin(w, s);
     if (hi_sleep_unwatched(w->rt)) wake = true;

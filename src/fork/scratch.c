@@ -18,8 +18,7 @@ static const heist_allocator *allocator_of(heist_ctx c)
 {
     /* relaxed: own-field */
     const hi_worker *w = heist_load_relaxed(&hi_strand_from(c.strand)->worker);
-    const heist_allocator *a = w->rt ? &w->rt->config.allocator : NULL;
-    return a && a->alloc ? a : NULL;
+    return w->allocator.alloc ? &w->allocator : NULL;
 }
 
 void *hi_scratch_get(heist_ctx c, size_t count, size_t size)

@@ -104,7 +104,7 @@ static bool is_wanted(const hi_worker *w, const heist_flow *root, int64_t now)
     return root->async &&
            (!hi_inbox_is_empty(&w->inbox) || !hi_deque_is_empty(&w->deque) ||
             (w->timers.earliest && w->timers.earliest->deadline <= now) ||
-            !hi_injector_is_empty(&w->rt->injector));
+            (w->rt && !hi_injector_is_empty(&w->rt->injector)));
 }
 
 /* What a node takes: the average since the last look, but not more than the one

@@ -34,7 +34,7 @@ bool hi_pace_is_worth_sharing(const hi_pace *p, const hi_worker *w, int64_t now,
 {
     heist_runtime *rt = w->rt;
     int64_t age = now - p->started;
-    if (cost < SHARE_COST || age < SHARE_AGE || !rt || w->orphan) return false;
+    if (cost < SHARE_COST || age < SHARE_AGE || !rt) return false;
     if (age >= WAKE_AGE && hi_sleep_could_help(rt)) return true;
     /* relaxed: hint */
     return called || heist_load_relaxed(&rt->sleep.searching) > 0;

@@ -483,9 +483,8 @@ static void quota_read(limit *quota, const char *root)
     hi_pages_release(s, sizeof *s);
 }
 
-void hi_cpus_read(hi_cpus *out, const char *root)
+static void read_limits(hi_cpus *out, const char *root)
 {
-    int saved = errno;
     memset(out, 0, sizeof *out);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     out->online = online > 0 ? (unsigned)online : 1;
@@ -501,5 +500,14 @@ void hi_cpus_read(hi_cpus *out, const char *root)
         memcpy(out->quota_from, quota.from, sizeof quota.from);
         if (out->quota < out->workers) out->workers = out->quota;
     }
+}
+
+void hi_cpus_read(hi_cpus *out, const char *root)
+{
+    int saved = errno, before;
+    /* Who starts a runtime may hold a lock. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    read_limits(out, root);
+    pthread_setcancelstate(before, NULL);
     errno = saved;
 }

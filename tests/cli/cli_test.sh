@@ -294,12 +294,15 @@ the_doctor_sees_a_smaller_mask()
     check_has out '^  default workers  *1, by'
 }
 
-the_doctor_says_what_the_environment_does()
+the_environment_chooses_the_workers()
 {
     export HEIST_WORKERS=3
     run doctor
     check_status 0
     check_has out '^  default workers  *3, by HEIST_WORKERS; [0-9]* by'
+    run demo --size small --only fib
+    check_status 0
+    check_has out '3 workers'
     for wrong in abc 99999 3x -1; do
         export HEIST_WORKERS=$wrong
         run doctor
@@ -343,7 +346,7 @@ for test in \
     a_dumb_terminal_gets_no_escapes \
     the_doctor_tells_the_limits_and_exits_with_0 \
     the_doctor_sees_a_smaller_mask \
-    the_doctor_says_what_the_environment_does \
+    the_environment_chooses_the_workers \
     a_demo_that_is_stopped_leaves_no_empty_picture; do
     ($test) || exit 1
     echo "ok  $test"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One worker, and work that never ends: everything else has its turn.
+ * Work that never ends: everything else has its turn.
  */
 #include "test.h"
 
@@ -12,11 +12,16 @@ static heist_runtime *rt;
 static HEIST_ATOMIC(int) over;
 static HEIST_ATOMIC(long) turns;
 
-static void start(void)
+static void start_with(unsigned workers)
 {
-    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = workers}), 0);
     heist_store_relaxed(&over, 0);
     heist_store_relaxed(&turns, 0);
+}
+
+static void start(void)
+{
+    start_with(1);
 }
 
 static int end_it(heist_ctx c, void *arg)
@@ -59,6 +64,63 @@ TEST(a_task_from_outside_has_its_turn_under_tasks_that_spawn_for_ever)
     start();
     CHECK_EQ(heist_spawn(rt, again, NULL, NULL, HEIST_FOREVER), 0);
     until_in_full_swing();
+    CHECK_EQ(heist_spawn(rt, end_it, NULL, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+static void leave_it_here(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    CHECK_EQ(heist_spawn(rt, end_it, NULL, NULL, HEIST_NOW), 0);
+}
+
+TEST(a_task_that_a_guest_has_left_has_its_turn_under_tasks_that_spawn_for_ever)
+{
+    start();
+    CHECK_EQ(heist_spawn(rt, again, NULL, NULL, HEIST_FOREVER), 0);
+    until_in_full_swing();
+    CHECK_EQ(heist_run(rt, leave_it_here, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* Of two workers one has tasks that spawn for ever, the other is away, and what it
+ * has spawned before is in its queue. */
+static int leave_it_and_stay_away(heist_ctx c, void *arg)
+{
+    (void)c;
+    heist_latch_arrive(arg);
+    until_in_full_swing();
+    CHECK_EQ(heist_spawn(rt, end_it, NULL, NULL, HEIST_NOW), 0);
+    while (!heist_load_acquire(&over)) /* not a wait: it keeps at it */
+        sched_yield();
+    return 0;
+}
+
+TEST(a_task_of_a_worker_that_is_away_has_its_turn_elsewhere)
+{
+    heist_latch away;
+    heist_latch_init(&away, 1);
+    start_with(2);
+    CHECK_EQ(
+        heist_spawn(rt, leave_it_and_stay_away, &away, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&away, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_spawn(rt, again, NULL, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* A worker that is never idle counts all the same. */
+TEST(a_worker_without_a_pause_is_seen_to_be_busy)
+{
+    start();
+    heist_stats then, now;
+    CHECK_EQ(heist_spawn(rt, again, NULL, NULL, HEIST_FOREVER), 0);
+    until_in_full_swing();
+    CHECK_EQ(heist_stats_read(rt, 0, &then), 0);
+    do {
+        sched_yield();
+        CHECK_EQ(heist_stats_read(rt, 0, &now), 0);
+    } while (now.busy <= then.busy);
+    CHECK_EQ(now.parked, then.parked);
     CHECK_EQ(heist_spawn(rt, end_it, NULL, NULL, HEIST_FOREVER), 0);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }

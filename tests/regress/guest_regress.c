@@ -481,3 +481,56 @@ TEST(threads_that_leave_tasks_do_not_use_up_the_seats)
     CHECK_EQ(heist_latch_wait(&back, HEIST_FOREVER), 0);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
+
+/* All seats are taken by threads that live.  Who comes then is served by the worker,
+ * and takes no memory that it cannot use. */
+static heist_latch all_seated, may_end;
+
+static void do_nothing(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+}
+
+static void *sit_and_stay(void *rt)
+{
+    CHECK_EQ(heist_run(rt, do_nothing, NULL), 0);
+    heist_latch_arrive(&all_seated);
+    CHECK_EQ(heist_latch_wait(&may_end, HEIST_FOREVER), 0);
+    return NULL;
+}
+
+static long address_space(void) /* in pages */
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK(f != NULL);
+    CHECK_EQ(fscanf(f, "%ld", &pages), 1);
+    CHECK_EQ(fclose(f), 0);
+    return pages;
+}
+
+TEST(who_finds_no_seat_takes_no_memory_for_one)
+{
+    static pthread_t thread[HI_GUESTS_MAX];
+    pthread_attr_t small;
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    heist_latch_init(&all_seated, HI_GUESTS_MAX);
+    heist_latch_init(&may_end, 1);
+    CHECK_EQ(pthread_attr_init(&small), 0);
+    CHECK_EQ(pthread_attr_setstacksize(&small, 256 << 10), 0);
+    for (int i = 0; i < HI_GUESTS_MAX; i++)
+        CHECK_EQ(pthread_create(&thread[i], &small, sit_and_stay, rt), 0);
+    CHECK_EQ(heist_latch_wait(&all_seated, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_run(rt, do_nothing, NULL), 0);
+    long before = address_space();
+    for (int i = 0; i < 50; i++)
+        CHECK_EQ(heist_run(rt, do_nothing, NULL), 0);
+    /* A strand for each would be 50 times 128 MiB. */
+    CHECK(address_space() - before < (HI_STRAND_SPAN >> 12) * 20L);
+    heist_latch_arrive(&may_end);
+    for (int i = 0; i < HI_GUESTS_MAX; i++)
+        CHECK_EQ(pthread_join(thread[i], NULL), 0);
+    CHECK_EQ(pthread_attr_destroy(&small), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}

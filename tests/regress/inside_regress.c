@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <heist.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -255,4 +256,74 @@ TEST(a_scope_stays_in_the_runtime_it_was_opened_in)
     CHECK_EQ(heist_load_acquire(&workers_seen), 2);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
     CHECK_EQ(heist_stop(other, HEIST_FOREVER), 0);
+}
+
+/* --- a region inside a region -------------------------------------------------------------- */
+
+static void right_half(heist_ctx c, heist_frame *f)
+{
+    (void)c, (void)f;
+}
+
+static uint64_t exposed(void)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i <= heist_workers(rt); i++) {
+        heist_stats s;
+        CHECK_EQ(heist_stats_read(rt, i, &s), 0);
+        sum += s.exposed;
+    }
+    return sum;
+}
+
+static void fork_three(heist_ctx c, void *arg)
+{
+    heist_ctx k = c;
+    uint64_t before = exposed();
+    for (int i = 0; i < 3; i++)
+        k = heist_fork(k, right_half);
+    *(uint64_t *)arg = exposed() - before;
+    while (k.frame != c.frame)
+        heist_done(&k);
+}
+
+static void fork_three_inside(heist_ctx c, void *arg)
+{
+    (void)c;
+    CHECK_EQ(heist_run(NULL, fork_three, arg), 0);
+}
+
+TEST(an_eager_runtime_is_eager_in_nested_regions_too)
+{
+    heist_config config = {.workers = 2, .exposure = HEIST_EAGER};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    for (int i = 0; i < 100; i++) {
+        uint64_t shown = 0;
+        CHECK_EQ(heist_run(rt, i % 2 ? fork_three_inside : fork_three, &shown),
+                 0);
+        CHECK_EQ(shown, 3);
+    }
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* --- a thread that is to end ---------------------------------------------------------------- */
+
+static void *start_while_cancelled(void *out)
+{
+    CHECK_EQ(pthread_cancel(pthread_self()), 0);
+    CHECK_EQ(heist_start(out, &(heist_config){.workers = 1}), 0);
+    pthread_testcancel();
+    return NULL;
+}
+
+TEST(a_start_is_no_point_of_cancellation)
+{
+    void *how = NULL;
+    pthread_t thread;
+    rt = NULL;
+    CHECK_EQ(pthread_create(&thread, NULL, start_while_cancelled, &rt), 0);
+    CHECK_EQ(pthread_join(thread, &how), 0);
+    CHECK(how == PTHREAD_CANCELED);
+    CHECK(rt != NULL);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }

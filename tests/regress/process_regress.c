@@ -5,11 +5,14 @@
  * not wait for them.
  */
 #include "../stress/scale.h"
+#include "core/runtime.h"
 #include "fib.h"
 #include "test.h"
 
 #include <heist.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -192,6 +195,21 @@ TEST(children_that_exit_have_lost_no_memory)
     }
 }
 
+/* With memory of its own, which it asks its runtime for. */
+static void sort_numbers(heist_ctx c)
+{
+    enum {
+        NUMBERS = 1 << 16
+    };
+
+    static uint32_t number[NUMBERS];
+    for (uint32_t i = 0; i < NUMBERS; i++)
+        number[i] = i * 2654435761u;
+    heist_sort_u32(c, number, NUMBERS);
+    for (uint32_t i = 1; i < NUMBERS; i++)
+        CHECK(number[i - 1] < number[i]);
+}
+
 /* The runtime of the region it is in is no more. */
 static void stop_inside(heist_ctx c, void *arg)
 {
@@ -201,6 +219,7 @@ static void stop_inside(heist_ctx c, void *arg)
         CHECK_EQ(heist_broadcast(rt, tree_task, NULL), 0);
         CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
         CHECK_EQ(fib(c, 20), 6765);
+        sort_numbers(c);
         _exit(0);
     }
     end_well(pid);
@@ -212,5 +231,93 @@ TEST(the_child_of_a_fork_in_a_region_can_stop_and_go_on_there)
     CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
     CHECK_EQ(heist_broadcast(rt, tree_task, NULL), 0);
     CHECK_EQ(heist_run(rt, stop_inside, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* A latch that a task of the parent waits for.  In the child nobody does, and to
+ * open it is no reason to count on somebody. */
+static heist_latch begun, opened;
+
+static int wait_for_the_latch(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_latch_arrive(&begun);
+    return heist_latch_wait(&opened, HEIST_FOREVER);
+}
+
+static uint64_t suspended(void)
+{
+    heist_stats s;
+    CHECK_EQ(heist_stats_read(rt, 0, &s), 0);
+    return s.suspended;
+}
+
+static void spawn_and_wait(void)
+{
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    CHECK_EQ(heist_spawn(rt, tree_task, NULL, &done, HEIST_NOW), 0);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+}
+
+/* Then only who is told of a task comes for it. */
+static void until_all_sleep_for_good(void)
+{
+    while (heist_load_relaxed(&rt->sleep.awake) ||
+           heist_load_relaxed(&rt->sleep.watchman))
+        sched_yield();
+}
+
+TEST(a_child_may_open_what_a_task_of_the_parent_waits_for)
+{
+    if (cannot_fork_at_rest()) return;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    heist_latch_init(&begun, 1);
+    heist_latch_init(&opened, 1);
+    CHECK_EQ(heist_spawn(rt, wait_for_the_latch, NULL, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&begun, HEIST_FOREVER), 0);
+    while (!suspended())
+        sched_yield();
+    until_all_sleep_for_good(); /* so it is on the list */
+    for (int stopped = 0; stopped < 2; stopped++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            spawn_and_wait();
+            until_all_sleep_for_good();
+            if (stopped) CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+            heist_latch_arrive(&opened);
+            if (stopped) _exit(0);
+            spawn_and_wait();
+            CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+            _exit(0);
+        }
+        end_well(pid);
+    }
+    heist_latch_arrive(&opened);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+static int return_in_the_child(heist_ctx c, void *pid)
+{
+    (void)c;
+    *(pid_t *)pid = fork();
+    if (*(pid_t *)pid == 0) CHECK(freopen("/dev/null", "w", stderr));
+    return 0;
+}
+
+/* Not as a worker without a runtime. */
+TEST(a_child_that_returns_from_the_task_of_its_parent_is_ended)
+{
+    if (cannot_fork_at_rest()) return;
+    pid_t pid = 0;
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(heist_spawn(rt, return_in_the_child, &pid, &done, HEIST_FOREVER),
+             0);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+    int status;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }

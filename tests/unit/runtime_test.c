@@ -54,6 +54,8 @@ TEST(a_config_that_makes_no_sense_is_refused)
     heist_config half = {0};
     half.allocator.free = (void (*)(void *, void *, size_t))1;
     CHECK_EQ(heist_start(&rt, &half), -EINVAL);
+    heist_config later = {.reserved = {[7] = 1}};
+    CHECK_EQ(heist_start(&rt, &later), -EINVAL);
     CHECK(rt == NULL);
 }
 

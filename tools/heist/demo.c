@@ -124,8 +124,8 @@ static int help(void)
            "Runs some computations serially, on one worker and on all of them,"
            "\nchecks every result and shows times, steals and how busy each\n"
            "worker was.\n\n"
-           "  --workers N    use N workers (default: as many as the affinity\n"
-           "                 mask and the cgroup quota allow)\n"
+           "  --workers N    use N workers (default: HEIST_WORKERS, else as\n"
+           "                 many as affinity mask and cgroup quota allow)\n"
            "  --only JOBS    a comma-separated list of",
            cli_demo.usage);
     for (int i = 0; i < DEMO_JOBS; i++)
@@ -311,11 +311,9 @@ static int show_pictures(demo *d)
 /* The library knows best how many workers this machine should have. */
 static int default_workers(unsigned *out)
 {
-    heist_runtime *rt;
-    int rc = heist_start(&rt, NULL);
-    if (rc < 0) return cli_failed(rc, "cannot start the runtime");
-    *out = heist_workers(rt);
-    heist_stop(rt, HEIST_FOREVER);
+    *out = heist_workers(NULL);
+    if (*out == 0) return cli_failed(-EAGAIN, "cannot start the runtime");
+    heist_stop(NULL, HEIST_FOREVER);
     return CLI_OK;
 }
 
