@@ -29,52 +29,46 @@ uint64_t serial_uts_sha1(const struct sha1_tree *tree)
     return visit(tree, &root);
 }
 
-static inline uint64_t par_visit(heist_ctx c, const struct sha1_tree *tree,
-                                 const struct sha1_node *node);
+static inline uint64_t par_children(heist_ctx c, const struct sha1_tree *tree,
+                                    const struct sha1_node *node, int i, int n);
 
-static inline uint64_t par_child(heist_ctx c, const struct sha1_tree *tree,
-                                 const struct sha1_node *parent, uint32_t i)
+/* The node is on its parent's stack until that has joined us. */
+static void rest_of_children(heist_ctx c, heist_frame *f)
 {
-    struct sha1_node child = sha1_child(parent, i);
-    return par_visit(c, tree, &child);
-}
-
-/* The parent's node is on its stack until it has joined us. */
-static void child_right(heist_ctx c, heist_frame *f)
-{
-    f->result.u =
-        par_child(c, f->arg[0].cp, f->arg[1].cp, (uint32_t)f->arg[2].u);
+    f->result.u = par_children(c, f->arg[0].cp, f->arg[1].cp, (int)f->arg[2].i,
+                               (int)f->arg[3].i);
 }
 
 static inline uint64_t par_visit(heist_ctx c, const struct sha1_tree *tree,
-                                 const struct sha1_node *node)
+                                 const struct sha1_node *parent, int i)
 {
-    int n = sha1_children(tree, node);
-    if (!n) return 1;
-    heist_ctx k = c;
-    for (int i = 0; i < n - 1; i++) {
-        heist_frame *f = heist_slot(k);
-        f->arg[0].cp = tree;
-        f->arg[1].cp = node;
-        f->arg[2].u = (uint64_t)i;
-        k = heist_fork(k, child_right);
+    struct sha1_node node = sha1_child(parent, (uint32_t)i);
+    return 1 + par_children(c, tree, &node, 0, sha1_children(tree, &node));
+}
+
+static inline uint64_t par_children(heist_ctx c, const struct sha1_tree *tree,
+                                    const struct sha1_node *node, int i, int n)
+{
+    uint64_t nodes = 0;
+    heist_frame *rest = heist_slot(c);
+    if (i == n) return 0;
+    rest->arg[0].cp = tree;
+    rest->arg[1].cp = node;
+    rest->arg[3].i = n;
+    for (; i + 1 < n; i++) {
+        rest->arg[2].i = i + 1;
+        nodes += par_visit(heist_fork(c, rest_of_children), tree, node, i);
+        if (!heist_join(c)) return nodes + rest->result.u;
     }
-    uint64_t nodes = 1 + par_child(k, tree, node, (uint32_t)n - 1);
-    for (int i = n - 2; i >= 0; i--) {
-        k.frame--;
-        if (heist_join(k))
-            nodes += par_child(k, tree, node, (uint32_t)i);
-        else
-            nodes += heist_slot(k)->result.u;
-    }
-    return nodes;
+    return nodes + par_visit(c, tree, node, i);
 }
 
 static void root(heist_ctx c, void *arg)
 {
     struct job *job = arg;
     struct sha1_node node = sha1_root(job->tree);
-    job->nodes = par_visit(c, job->tree, &node);
+    int n = sha1_children(job->tree, &node);
+    job->nodes = 1 + par_children(c, job->tree, &node, 0, n);
 }
 
 uint64_t ours_uts_sha1(const struct sha1_tree *tree)

@@ -33,44 +33,42 @@ static uint64_t serial_nodes(uint64_t seed)
     return nodes;
 }
 
-static inline uint64_t par_visit(heist_ctx c, uint64_t parent, uint64_t i);
+static inline uint64_t par_children(heist_ctx c, uint64_t state, uint64_t i,
+                                    uint64_t n);
 
-static void visit_right(heist_ctx c, heist_frame *f)
+static void rest_of_children(heist_ctx c, heist_frame *f)
 {
-    f->result.u = par_visit(c, f->arg[0].u, f->arg[1].u);
-}
-
-static inline uint64_t par_children(heist_ctx c, uint64_t state, uint64_t n)
-{
-    heist_ctx k = c;
-    for (uint64_t i = 0; i + 1 < n; i++) {
-        heist_frame *f = heist_slot(k);
-        f->arg[0].u = state;
-        f->arg[1].u = i;
-        k = heist_fork(k, visit_right);
-    }
-    uint64_t nodes = par_visit(k, state, n - 1);
-    for (uint64_t i = n - 1; i-- > 0;) {
-        k.frame--;
-        if (heist_join(k))
-            nodes += par_visit(k, state, i);
-        else
-            nodes += heist_slot(k)->result.u;
-    }
-    return nodes;
+    f->result.u = par_children(c, f->arg[0].u, f->arg[1].u, f->arg[2].u);
 }
 
 static inline uint64_t par_visit(heist_ctx c, uint64_t parent, uint64_t i)
 {
     uint64_t state = child(parent, i);
     if (uts_is_leaf(state)) return 1;
-    return 1 + par_children(c, state, UTS_CHILDREN);
+    return 1 + par_children(c, state, 0, UTS_CHILDREN);
+}
+
+/* What is forked is the rest: one slot for all children, of which only the index
+ * changes from fork to fork. */
+static inline uint64_t par_children(heist_ctx c, uint64_t state, uint64_t i,
+                                    uint64_t n)
+{
+    uint64_t nodes = 0;
+    heist_frame *rest = heist_slot(c);
+    rest->arg[0].u = state;
+    rest->arg[2].u = n;
+    for (; i + 1 < n; i++) {
+        rest->arg[1].u = i + 1;
+        nodes += par_visit(heist_fork(c, rest_of_children), state, i);
+        if (!heist_join(c)) return nodes + rest->result.u;
+    }
+    return nodes + par_visit(c, state, i);
 }
 
 static void root(heist_ctx c, void *arg)
 {
     uint64_t *inout = arg;
-    *inout = 1 + par_children(c, *inout, UTS_ROOT_CHILDREN);
+    *inout = 1 + par_children(c, *inout, 0, UTS_ROOT_CHILDREN);
 }
 
 static uint64_t parallel_nodes(uint64_t seed)
