@@ -13,6 +13,7 @@ case ${1:?usage: cli_test.sh PATH-OF-HEIST} in
 /*) heist=$1 ;;
 *) heist=$PWD/$1 ;;
 esac
+house=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -328,7 +329,44 @@ a_demo_that_is_stopped_leaves_no_empty_picture()
     [ ! -e new.png ] || [ -s new.png ] || fail "new.png is empty"
 }
 
+# Runs a script of the house as `run` runs heist.
+run_script()
+{
+    ran="$*"
+    script=$1
+    shift
+    "$house/$script" "$@" >out 2>err
+    status=$?
+}
+
+# Seen before anything is built.
+the_scripts_tell_their_usage()
+{
+    for name in scripts/build scripts/check scripts/install scripts/setup \
+        scripts/test-all tools/proof-table; do
+        for option in --help -h; do
+            run_script $name $option
+            check_status 0
+            check_has out "$name"
+            check_empty err
+        done
+        run_script $name --no-such-option
+        check_status 2
+        check_empty out
+        check_has err .
+    done
+    run_script scripts/build
+    check_status 2
+    run_script scripts/build build/x --target
+    check_status 2
+    run_script scripts/check now
+    check_status 2
+    run_script scripts/install --remove now
+    check_status 2
+}
+
 for test in \
+    the_scripts_tell_their_usage \
     help_is_everywhere \
     version_is_three_numbers \
     misuse_gives_one_usage_line_and_exit_status_2 \
