@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpus.c: how many CPUs this process may use, and which.
+ * cpus.c: how many CPUs this process may use, and which; and how many threads.
  *
  * Three limits count: the machine, the affinity mask, and the CPU quotas of
  * the control groups the process is in.  A quota binds everything below it, so
@@ -12,7 +12,8 @@
  *
  * Version 1 has one hierarchy per set of controllers and two files,
  * cpu.cfs_quota_us and cpu.cfs_period_us.  In a container the mount may show a
- * part of the tree only; its root field then is the head of our path.
+ * part of the tree only; its root field then is the head of our path.  The
+ * number of threads is limited in the same way, by pids.max in both versions.
  *
  * What cannot be read or understood sets no limit.  Nothing here allocates.
  */
@@ -227,8 +228,18 @@ static char *lines_next(lines *l)
 
 /* --- control groups --------------------------------------------------------- */
 
+/* What is asked for. */
+typedef enum control {
+    CONTROL_CPU,
+    CONTROL_PIDS,
+    CONTROLS
+} control;
+
+static const char *const control_name[CONTROLS] = {"cpu", "pids"};
+
 typedef struct limit {
-    double cpus; /* 0: none yet */
+    control of;
+    double most; /* CPUs or threads; 0: none yet */
     char from[sizeof((hi_cpus *)0)->quota_from];
 } limit;
 
@@ -279,9 +290,9 @@ static void limit_take(limit *l, uint64_t quota, uint64_t period,
                        const char *file)
 {
     if (!quota || !period) return;
-    double cpus = (double)quota / (double)period;
-    if (l->cpus > 0 && cpus >= l->cpus) return;
-    l->cpus = cpus;
+    double most = (double)quota / (double)period;
+    if (l->most > 0 && most >= l->most) return;
+    l->most = most;
     copy_tail(l->from, sizeof l->from, file);
 }
 
@@ -315,9 +326,19 @@ static void read_v1(limit *l, const char *root, char *dir, size_t length)
     if (read_number(root, dir, &quota)) limit_take(l, quota, period, dir);
 }
 
+/* One directory of either version: "max" or "100".  None at all leaves us the
+ * thread that asks. */
+static void read_pids(limit *l, const char *root, char *dir, size_t length)
+{
+    uint64_t most;
+    snprintf(dir + length, FILE_BYTES - length, "/pids.max");
+    if (read_number(root, dir, &most)) limit_take(l, most ? most : 1, 1, dir);
+}
+
 /* What a line of mountinfo says of a mount of control groups. */
 typedef struct mount {
     bool v2;
+    bool has[CONTROLS];
     char *root;  /* which part of the hierarchy it shows */
     char *point; /* where */
 } mount;
@@ -333,7 +354,9 @@ static void read_groups(limit *l, const char *root, const mount *m,
     for (;;) {
         while (length > least && dir[length - 1] == '/')
             length--;
-        if (m->v2)
+        if (l->of == CONTROL_PIDS)
+            read_pids(l, root, dir, length);
+        else if (m->v2)
             read_v2(l, root, dir, length);
         else
             read_v1(l, root, dir, length);
@@ -412,8 +435,10 @@ static bool parse_mount(char *line, mount *m)
     strsep(&rest, " ");
     if (!rest) return false;
     m->v2 = strcmp(type, "cgroup2") == 0;
-    if (!m->v2 && (strcmp(type, "cgroup") != 0 || !list_has(rest, "cpu")))
-        return false;
+    bool v1 = strcmp(type, "cgroup") == 0, any = false;
+    for (int i = 0; i < CONTROLS; i++)
+        any |= m->has[i] = m->v2 || (v1 && list_has(rest, control_name[i]));
+    if (!any) return false;
     m->root = field[3];
     m->point = field[4];
     unescape(m->root);
@@ -421,11 +446,12 @@ static bool parse_mount(char *line, mount *m)
     return m->root[0] == '/' && m->point[0] == '/';
 }
 
-/* Our path in the hierarchy of version 2 and in that of version 1 which has
- * the cpu controller; empty when there is none. */
+/* Our path in the hierarchy of version 2 and in those of version 1 which have
+ * the cpu and the pids controller; empty when there is none. */
 typedef struct membership {
     char v2[PATH_MAX];
     char v1[PATH_MAX];
+    char v1_pids[PATH_MAX];
 } membership;
 
 /* id:controllers:path */
@@ -435,10 +461,9 @@ static void parse_membership(membership *me, char *line)
     const char *id = strsep(&rest, ":");
     const char *controllers = strsep(&rest, ":");
     if (!rest || rest[0] != '/' || strlen(rest) >= PATH_MAX) return;
-    if (strcmp(id, "0") == 0 && !*controllers)
-        strcpy(me->v2, rest);
-    else if (list_has(controllers, "cpu"))
-        strcpy(me->v1, rest);
+    if (strcmp(id, "0") == 0 && !*controllers) strcpy(me->v2, rest);
+    if (list_has(controllers, "cpu")) strcpy(me->v1, rest);
+    if (list_has(controllers, "pids")) strcpy(me->v1_pids, rest);
 }
 
 /* Too large for the stack of a caller that has a small one.  All zero. */
@@ -455,7 +480,7 @@ static bool search_open(search *s, const char *root, const char *path)
     return s->l.fd >= 0;
 }
 
-static void search_quota(search *s, limit *quota, const char *root)
+static void search_limit(search *s, limit *l, const char *root)
 {
     char *line;
     if (!search_open(s, root, "/proc/self/cgroup")) return;
@@ -463,23 +488,24 @@ static void search_quota(search *s, limit *quota, const char *root)
         parse_membership(&s->me, line);
     close(s->l.fd);
 
+    const char *v1 = l->of == CONTROL_PIDS ? s->me.v1_pids : s->me.v1;
     if (!search_open(s, root, "/proc/self/mountinfo")) return;
     while ((line = lines_next(&s->l))) {
         mount m;
-        if (!parse_mount(line, &m)) continue;
-        const char *path = m.v2 ? s->me.v2 : s->me.v1;
+        if (!parse_mount(line, &m) || !m.has[l->of]) continue;
+        const char *path = m.v2 ? s->me.v2 : v1;
         const char *below = *path ? below_mount(path, m.root) : NULL;
-        if (below) read_groups(quota, root, &m, below, s->dir);
+        if (below) read_groups(l, root, &m, below, s->dir);
     }
     close(s->l.fd);
 }
 
-/* Without memory no quota is found. */
-static void quota_read(limit *quota, const char *root)
+/* Without memory no limit is found. */
+static void limit_read(limit *l, const char *root)
 {
     search *s = hi_pages_large(sizeof *s);
     if (!s) return;
-    search_quota(s, quota, root);
+    search_limit(s, l, root);
     hi_pages_release(s, sizeof *s);
 }
 
@@ -493,10 +519,11 @@ static void read_limits(hi_cpus *out, const char *root)
     out->mask = own_mask(&mask) ? mask_count(&mask) : out->online;
     out->workers = out->mask ? out->mask : 1;
 
-    limit quota = {.cpus = 0};
-    quota_read(&quota, root);
-    if (quota.cpus > 0 && quota.cpus < UINT_MAX) {
-        out->quota = quota.cpus < 1 ? 1 : (unsigned)quota.cpus;
+    limit quota = {.of = CONTROL_CPU};
+    limit_read(&quota, root);
+    if (quota.most > 0 && quota.most < UINT_MAX) {
+        out->quota = quota.most < 1 ? 1 : (unsigned)quota.most;
+        out->quota_exact = quota.most;
         memcpy(out->quota_from, quota.from, sizeof quota.from);
         if (out->quota < out->workers) out->workers = out->quota;
     }
@@ -508,6 +535,18 @@ void hi_cpus_read(hi_cpus *out, const char *root)
     /* Who starts a runtime may hold a lock. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     read_limits(out, root);
+    pthread_setcancelstate(before, NULL);
+    errno = saved;
+}
+
+void hi_pids_read(hi_pids *out, const char *root)
+{
+    int saved = errno, before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    limit pids = {.of = CONTROL_PIDS};
+    limit_read(&pids, root);
+    out->most = (uint64_t)pids.most;
+    memcpy(out->from, pids.from, sizeof pids.from);
     pthread_setcancelstate(before, NULL);
     errno = saved;
 }

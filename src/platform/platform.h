@@ -66,6 +66,7 @@ typedef struct hi_cpus {
     unsigned online;      /* CPUs of the machine */
     unsigned mask;        /* CPUs of the affinity mask */
     unsigned quota;       /* floor of the tightest cgroup quota; 0 = none */
+    double quota_exact;   /* the same, not rounded */
     char quota_from[256]; /* the file that said so */
     unsigned workers;     /* min(mask, quota), at least 1 */
 } hi_cpus;
@@ -75,6 +76,15 @@ typedef struct hi_cpus {
  * proc/self/{cgroup,mountinfo} and sys/fs/cgroup/... fixture trees.
  */
 void hi_cpus_read(hi_cpus *out, const char *root);
+
+/* How many threads all processes of our control groups may have together. */
+typedef struct hi_pids {
+    uint64_t most;  /* the smallest pids.max, at least 1; 0 = none */
+    char from[256]; /* the file that said so */
+} hi_pids;
+
+/* root is that of hi_cpus_read. */
+void hi_pids_read(hi_pids *out, const char *root);
 
 /* The id of the i-th CPU (mod count) of the affinity mask; -1 if unknown. */
 int hi_cpus_nth(unsigned i);

@@ -283,6 +283,89 @@ the_doctor_tells_the_limits_and_exits_with_0()
     done
 }
 
+# Runs the doctor in control groups that are made up: files of ours hide what
+# /proc/self says, in a mount namespace that ends with it.
+doctor_in_groups()
+{
+    ran="heist doctor, in made up control groups"
+    mkdir -p groups/app
+    echo "0::/app" >membership
+    echo "30 21 0:26 / $dir/groups rw - cgroup2 cgroup2 rw" >mounts
+    unshare -rm sh -c 'mount --bind membership /proc/$$/cgroup &&
+        mount --bind mounts /proc/$$/mountinfo && exec "$0" doctor' \
+        "$heist" >out 2>err
+    status=$?
+}
+
+can_make_groups_up()
+{
+    unshare -rm sh -c 'mount --bind /dev/null /proc/$$/cgroup' 2>/dev/null
+}
+
+the_doctor_shows_the_quota_as_it_is()
+{
+    can_make_groups_up || return 0
+    for quota in 50000:0.5 150000:1.5; do
+        rm -rf groups
+        mkdir -p groups/app
+        echo "${quota%:*} 100000" >groups/app/cpu.max
+        doctor_in_groups
+        check_status 0
+        check_has out "^  cgroup quota  *${quota#*:} CPUs (.*/app/cpu.max)"
+    done
+    echo "50000 100000" >groups/cpu.max
+    doctor_in_groups
+    check_has out "^  cgroup quota  *0.5 CPUs (.*/groups/cpu.max)"
+    check_has out '^  default workers  *1, by the cgroup quota of 0.5 CPUs'
+    check_has out 'even one worker is throttled'
+}
+
+# Shells do not agree on the letter.
+at_most_threads()
+{
+    ulimit -u "$1" 2>/dev/null || ulimit -p "$1" 2>/dev/null
+}
+
+the_doctor_sees_how_many_threads_there_may_be()
+{
+    can_make_groups_up || return 0
+    rm -rf groups
+    mkdir -p groups/app
+    echo 4000 >groups/app/pids.max
+    doctor_in_groups
+    check_status 0
+    check_has out '^  threads  *4000 (.*/app/pids.max)'
+    ! grep -q 'raise pids.max' out || fail "4000 are enough"
+    echo 20 >groups/pids.max
+    doctor_in_groups
+    check_has out '^  threads  *20 (.*/groups/pids.max)'
+    check_has out 'raise pids.max'
+}
+
+the_limit_of_a_user_binds_users_but_not_root()
+{
+    at_most_threads 30000 || return 0
+    run doctor
+    check_status 0
+    if [ "$(id -u)" != 0 ]; then
+        check_has out '^  threads  *[0-9]'
+        return
+    fi
+    grep -q '^ *0  *0 ' /proc/self/uid_map || return 0 # of a namespace only
+    ! grep -q RLIMIT_NPROC out || fail "it does not bind root"
+    nobody="setpriv --reuid=65534 --clear-groups"
+    $nobody "$heist" --version >/dev/null 2>&1 || return 0
+    ran="$nobody heist doctor"
+    $nobody "$heist" doctor >out 2>err
+    check_has out '^  threads  *30000 (RLIMIT_NPROC)'
+}
+
+the_doctor_does_not_claim_that_io_uring_is_used()
+{
+    run doctor
+    check_has out '^  io_uring .*; heist does not use it yet$'
+}
+
 the_doctor_sees_a_smaller_mask()
 {
     command -v taskset >/dev/null || return 0
@@ -383,6 +466,10 @@ for test in \
     no_color_means_no_colours \
     a_dumb_terminal_gets_no_escapes \
     the_doctor_tells_the_limits_and_exits_with_0 \
+    the_doctor_shows_the_quota_as_it_is \
+    the_doctor_sees_how_many_threads_there_may_be \
+    the_limit_of_a_user_binds_users_but_not_root \
+    the_doctor_does_not_claim_that_io_uring_is_used \
     the_doctor_sees_a_smaller_mask \
     the_environment_chooses_the_workers \
     a_demo_that_is_stopped_leaves_no_empty_picture; do

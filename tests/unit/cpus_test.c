@@ -106,6 +106,7 @@ TEST(v2_a_quota_is_rounded_down)
     v2_tree();
     put("/sys/fs/cgroup/user/app/cpu.max", "350000 100000\n");
     expect(3, "/sys/fs/cgroup/user/app/cpu.max");
+    CHECK(cpus.quota_exact == 3.5);
     put("/sys/fs/cgroup/user/app/cpu.max", "400000 100000\n");
     expect(4, "/sys/fs/cgroup/user/app/cpu.max");
     put("/sys/fs/cgroup/user/app/cpu.max", "400000 50000\n");
@@ -277,6 +278,72 @@ TEST(v1_garbage_sets_no_limit)
         expect(0, "");
         v1_put(V1_DIR, "100000\n", garbage[i]);
         expect(0, "");
+    }
+}
+
+/* --- threads --------------------------------------------------------------------------- */
+
+static void expect_pids(uint64_t most, const char *from)
+{
+    hi_pids pids;
+    memset(&pids, 'x', sizeof pids);
+    errno = 4711;
+    hi_pids_read(&pids, root);
+    CHECK_EQ(errno, 4711);
+    CHECK_EQ(pids.most, most);
+    CHECK(strcmp(pids.from, from) == 0);
+}
+
+TEST(v2_the_smallest_pids_max_of_all_ancestors_counts)
+{
+    v2_tree();
+    expect_pids(0, "");
+    put("/sys/fs/cgroup/user/app/pids.max", "max\n");
+    put("/sys/fs/pids.max", "7\n");
+    expect_pids(0, "");
+    put("/sys/fs/cgroup/user/pids.max", "1000\n");
+    expect_pids(1000, "/sys/fs/cgroup/user/pids.max");
+    put("/sys/fs/cgroup/pids.max", "2000\n");
+    expect_pids(1000, "/sys/fs/cgroup/user/pids.max");
+    put("/sys/fs/cgroup/user/app/pids.max", "20\n");
+    expect_pids(20, "/sys/fs/cgroup/user/app/pids.max");
+    put("/sys/fs/cgroup/pids.max", "0\n");
+    expect_pids(1, "/sys/fs/cgroup/pids.max");
+    expect(0, "");
+}
+
+#define V1_PIDS(mount_root)                                      \
+    "35 21 0:31 " mount_root " /sys/fs/cgroup/pids rw,nosuid - " \
+    "cgroup cgroup rw,pids\n"
+
+TEST(v1_pids_have_a_hierarchy_of_their_own)
+{
+    tree_open();
+    membership("4:cpu,cpuacct:/user/app\n8:pids:/other/job\n0::/user/app\n");
+    mounts(NO_CGROUP_MOUNTS V1_MOUNT("/") V1_PIDS("/"));
+    put(V1_DIR "/user/app/pids.max", "5\n");
+    put(V1_DIR "/other/pids.max", "5\n");
+    put("/sys/fs/cgroup/pids/user/app/pids.max", "5\n");
+    expect_pids(0, "");
+    put("/sys/fs/cgroup/pids/other/pids.max", "300\n");
+    put("/sys/fs/cgroup/pids/other/job/pids.max", "max\n");
+    expect_pids(300, "/sys/fs/cgroup/pids/other/pids.max");
+    v1_put("/sys/fs/cgroup/pids/user/app", "100000\n", "100000\n");
+    expect(0, "");
+    mounts(V1_PIDS("/other/job"));
+    put("/sys/fs/cgroup/pids/pids.max", "40\n");
+    expect_pids(40, "/sys/fs/cgroup/pids/pids.max");
+}
+
+TEST(garbage_sets_no_limit_of_threads)
+{
+    static const char *garbage[] = {
+        "",     "\n",    "-1\n",  "1 2\n",
+        "1x\n", "MAX\n", "0x9\n", "99999999999999999"};
+    v2_tree();
+    for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++) {
+        put("/sys/fs/cgroup/user/app/pids.max", garbage[i]);
+        expect_pids(0, "");
     }
 }
 
