@@ -82,13 +82,18 @@ help_is_everywhere()
             check_empty err
         done
     done
+    run help
+    check_status 0
+    check_has out '^usage: heist'
 }
 
 version_is_three_numbers()
 {
-    run --version
-    check_status 0
-    check_has out '^heist [0-9][0-9]*\.[0-9][0-9]*\.[0-9][0-9]*$'
+    for word in --version version; do
+        run $word
+        check_status 0
+        check_has out '^heist [0-9][0-9]*\.[0-9][0-9]*\.[0-9][0-9]*$'
+    done
 }
 
 misuse()
@@ -108,6 +113,8 @@ misuse_gives_one_usage_line_and_exit_status_2()
     misuse --colour
     misuse --version now
     misuse --help demo
+    misuse help demo
+    misuse version now
     misuse "$(printf 'two\nlines')"
     misuse demo --colour
     misuse demo -x
@@ -121,7 +128,7 @@ misuse_gives_one_usage_line_and_exit_status_2()
     misuse demo --workers ' 2'
     misuse demo --workers 2x
     misuse demo --workers two
-    misuse demo --workers 1025
+    misuse demo --workers 4097
     misuse demo --workers 99999999999999999999
     misuse demo --only
     misuse demo --only ''
@@ -146,6 +153,24 @@ the_message_names_the_wrong_word()
     check_has err "'2x'"
     misuse demo --size small --only
     check_has err "'--only'"
+    for command in demo doctor; do
+        misuse $command now
+        check_has err "unknown argument 'now'"
+    done
+}
+
+a_wrong_job_is_told_which_there_are()
+{
+    for jobs in '' fib, fibs; do
+        misuse demo --only "$jobs"
+        check_has err "some of fib,nqueens,uts,mandelbrot,sort, not '$jobs'"
+    done
+}
+
+the_demo_takes_as_many_workers_as_the_library()
+{
+    run demo --workers 4096 --help
+    check_status 0
 }
 
 the_small_demo_runs_every_job_in_every_way()
@@ -193,6 +218,50 @@ more_workers_than_bars_still_fit()
     check_status 0
     check_has out '9 workers, then the calling thread'
     check_has out '^fib [0-9]*  *[0-9]\{10\}$'
+}
+
+# fits COLUMNS OPTION...: no line of the demo is wider, no word is cut.
+fits()
+{
+    columns=$1
+    shift
+    ran="COLUMNS=$columns heist demo $*"
+    COLUMNS=$columns "$heist" demo --size small "$@" >out 2>err
+    status=$?
+    check_status 0
+    ! grep -q ".\{$((columns + 1))\}" out || fail "a line is too wide"
+    check_has out '^job .* speed-up'
+    check_has out '^busy '
+    tr '\n' ' ' <out >flat
+    check_has flat 'All results were checked. Times are the best of 3 runs;'
+    check_has flat 'steals and busy time (over wall time) are those of all'
+}
+
+narrow_terminals_get_tables_that_fit()
+{
+    for columns in 40 48 49 57 58 71 72 80; do
+        fits $columns --workers 2
+    done
+    for workers in 1 4 9 16 17; do
+        fits 40 --workers $workers --only fib,mandelbrot
+    done
+    fits 40 --workers 1000 --only fib
+}
+
+many_workers_get_a_summary()
+{
+    fits 80 --workers 64 --only fib,sort
+    check_has out '^busy  *least  mean  most caller$'
+    check_has out '^fib .*\( *[0-9]*%\)\{4\}$'
+    [ "$(sed -n '/^busy/,/^$/p' out | wc -l)" -eq 4 ] || fail "too many lines"
+}
+
+one_worker_is_the_calling_thread()
+{
+    fits 80 --workers 1 --only fib
+    check_has flat 'all 3 runs on the calling thread\.'
+    fits 80 --workers 2 --only fib
+    check_has flat 'on 2 workers, one of which is the calling thread\.'
 }
 
 an_unwritable_picture_is_reported_before_any_work()
@@ -454,10 +523,15 @@ for test in \
     version_is_three_numbers \
     misuse_gives_one_usage_line_and_exit_status_2 \
     the_message_names_the_wrong_word \
+    a_wrong_job_is_told_which_there_are \
+    the_demo_takes_as_many_workers_as_the_library \
     the_small_demo_runs_every_job_in_every_way \
     the_picture_is_a_png_and_replaces_what_was_there \
     only_the_jobs_asked_for_run \
     more_workers_than_bars_still_fit \
+    narrow_terminals_get_tables_that_fit \
+    many_workers_get_a_summary \
+    one_worker_is_the_calling_thread \
     an_unwritable_picture_is_reported_before_any_work \
     a_full_disk_is_reported_and_the_table_still_shown \
     a_pipe_gets_plain_ascii_lines \

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    WORKERS_MOST = 1024
+    WORKERS_MOST = 4096 /* as many as the library takes */
 };
 
 static const demo_job *const all_jobs[DEMO_JOBS] = {
@@ -69,8 +69,17 @@ static bool parse_only(demo *d, const char *list)
     }
 }
 
+static void job_names(char *out, size_t bytes)
+{
+    size_t used = 0;
+    for (int i = 0; i < DEMO_JOBS && used < bytes; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s", i ? "," : "",
+                                 all_jobs[i]->name);
+}
+
 static int parse_option(demo *d, int option, char *word)
 {
+    char names[64];
     switch (option) {
     case 'h': d->help = true; return CLI_OK;
     case 'w':
@@ -81,7 +90,9 @@ static int parse_option(demo *d, int option, char *word)
                            WORKERS_MOST, optarg);
     case 'j':
         if (parse_only(d, optarg)) return CLI_OK;
-        return cli_misused(&cli_demo, "no such jobs: '%s'", optarg);
+        job_names(names, sizeof names);
+        return cli_misused(&cli_demo, "--only takes some of %s, not '%s'",
+                           names, optarg);
     case 's':
         d->small = strcmp(optarg, "small") == 0;
         if (d->small || strcmp(optarg, "normal") == 0) return CLI_OK;
@@ -114,7 +125,7 @@ static int parse(demo *d, int argc, char **argv)
         if (status != CLI_OK) return status;
     }
     if (optind < argc)
-        return cli_misused(&cli_demo, "what is '%s'?", argv[optind]);
+        return cli_misused(&cli_demo, "unknown argument '%s'", argv[optind]);
     return CLI_OK;
 }
 
@@ -226,8 +237,8 @@ static int run_mode(demo *d, demo_result *r, int mode)
 
     char name[32], time[16];
     demo_format_time(time, sizeof time, r->best[mode]);
-    printf("%s, %s: %s\n", r->title, mode_name(d, mode, name, sizeof name),
-           time);
+    printf("%s, %s: %s\n", demo_title(r, &d->term),
+           mode_name(d, mode, name, sizeof name), time);
     fflush(stdout); /* somebody may be watching the pipe */
     return CLI_OK;
 }

@@ -32,6 +32,7 @@ typedef struct demo_job {
 } demo_job;
 
 enum {
+    DEMO_COLUMNS = 72, /* the table needs; with fewer it is cut down */
     DEMO_TITLE = 24,
     DEMO_WHY = 128,
     DEMO_JOBS = 5
@@ -62,6 +63,9 @@ typedef struct demo_result {
     uint64_t steals;             /* in those runs */
     double *busy; /* share of wall; one per worker, then the caller's */
 } demo_result;
+
+/* The title, or where there is little room the name. */
+const char *demo_title(const demo_result *r, const term *t);
 
 /* Prints the table and the utilisation of the workers. */
 void demo_report(const demo_result *results, int count, unsigned workers,

@@ -12,7 +12,7 @@
 
 static const cli_command top = {
     .name = "",
-    .usage = "heist [--help] [--version] demo|doctor [OPTION...]",
+    .usage = "heist demo|doctor|help|version [OPTION...]",
 };
 
 static const cli_command *const commands[] = {&cli_demo, &cli_doctor};
@@ -57,6 +57,8 @@ static int help(void)
            top.usage);
     for (int i = 0; i < COMMANDS; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    printf("  %-10s %s\n", "help", "this text, as --help");
+    printf("  %-10s %s\n", "version", "the version, as --version");
     printf("\n`heist COMMAND --help` tells more.\n");
     return CLI_OK;
 }
@@ -68,6 +70,13 @@ static int version(void)
     return CLI_OK;
 }
 
+/* The name, or the option of that name. */
+static bool means(const char *word, const char *name)
+{
+    return !strcmp(word, name) ||
+           (!strncmp(word, "--", 2) && !strcmp(word + 2, name));
+}
+
 static int dispatch(int argc, char **argv)
 {
     if (argc < 2) return cli_misused(&top, "no command given");
@@ -75,8 +84,8 @@ static int dispatch(int argc, char **argv)
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(word, commands[i]->name) == 0)
             return commands[i]->run(argc - 1, argv + 1);
-    bool helps = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
-    bool known = helps || strcmp(word, "--version") == 0;
+    bool helps = means(word, "help") || !strcmp(word, "-h");
+    bool known = helps || means(word, "version");
     if (known && argc > 2)
         return cli_misused(&top, "nothing follows %s, but '%s' does", word,
                            argv[2]);

@@ -98,6 +98,23 @@ void term_level(const term *t, double share)
         putchar('0' + (int)(share * 9 + 0.5));
 }
 
+void term_wrap(const term *t, int at, const char *text)
+{
+    int column = at;
+    while (*text) {
+        int word = (int)strcspn(text, " ");
+        if (column > at && column + 1 + word > t->columns) {
+            printf("\n%*s", at, "");
+            column = at;
+        }
+        bool blank = column > 0;
+        printf("%s%.*s", blank ? " " : "", word, text);
+        column += word + blank;
+        text += word;
+        text += strspn(text, " ");
+    }
+}
+
 const char *term_bold(const term *t)
 {
     return t->colour ? "\033[1m" : "";

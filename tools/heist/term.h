@@ -32,6 +32,10 @@ void term_bar(const term *t, double share, int width);
 /* Prints `share` as one character. */
 void term_level(const term *t, double share);
 
+/* Prints text with a new line instead of a blank wherever it would be too wide.
+ * It begins in column `at`: unless that is 0, each line with a blank there. */
+void term_wrap(const term *t, int at, const char *text);
+
 /* Bold and back, where there is colour. */
 const char *term_bold(const term *t);
 const char *term_plain(const term *t);
