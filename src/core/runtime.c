@@ -127,10 +127,10 @@ static int pool_create(heist_runtime *rt)
     bool homes = !rt->config.unpinned && rt->workers <= cpus.mask;
     for (; made < rt->workers; made++) {
         hi_worker *w = &rt->pool[made];
-        rc = hi_worker_init(w, a);
+        w->allocator = *a;
+        rc = hi_worker_init(w, &w->allocator);
         if (rc < 0) goto fail_workers;
         w->rt = rt;
-        w->allocator = *a;
         w->index = made;
         w->idle_word = &rt->sleep.idle[made / 64];
         w->idle_bit = UINT64_C(1) << made % 64;

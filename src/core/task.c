@@ -84,6 +84,7 @@ void hi_task_run(hi_worker *w, hi_task *t, heist_frame *cursor)
     const hi_task mine = *t;
     task_free(w, w->rt, t);
     task_call(&mine, c);
+    hi_worker_check_process(w);
     hi_count(&w->stats.executed, 1);
     heist_latch *done = mine.scope ? &mine.scope->latch : mine.done;
     if (done) heist_latch_arrive(done);

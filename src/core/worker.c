@@ -22,9 +22,9 @@
 #include <errno.h>
 
 enum {
-    INJECTOR_TICK = 61, /* every so many picks the injector comes first */
-    BATCH = 16,         /* taken from the injector in one go */
-    CALL_AGAIN = 4      /* passes of a search from one call to the next */
+    TURN_TICK = 61, /* every so many picks what has waited comes first */
+    BATCH = 16,     /* taken from the injector in one go */
+    CALL_AGAIN = 4  /* passes of a search from one call to the next */
 };
 
 /* What a worker can do next. */
@@ -401,7 +401,7 @@ static work from_own_oldest(hi_worker *w, heist_frame *cursor)
     return from_item(item, cursor);
 }
 
-/* A task of somebody else's, who may be away for long; one visit. */
+/* The oldest of somebody else's, who may be away for long; one visit. */
 static work from_another(hi_worker *w, heist_frame *cursor)
 {
     uint32_t n = hi_victim_count(w->rt);
@@ -409,7 +409,8 @@ static work from_another(hi_worker *w, heist_frame *cursor)
     if (w->guest || n < 2) return got;
     hi_worker *victim = victim_after(w, n, hi_random_below(&w->random, n - 1));
     uintptr_t item = hi_deque_oldest(&victim->deque);
-    if (!is_for_all(victim, item)) return got;
+    if (!item) return got;
+    if (hi_worker_is_crowded(w->rt) && !is_for_all(victim, item)) return got;
     if (hi_deque_steal(&victim->deque, &item) == HI_STEAL_TAKEN)
         got = from_item(item, cursor);
     if (got.kind != WORK_NONE) hi_count(&w->stats.stolen, 1);
@@ -426,8 +427,7 @@ static work in_turn(hi_worker *w, heist_frame *cursor)
 {
     work got = {WORK_NONE, NULL};
     if (w->finishing) return got;
-    count_busy(w, hi_clock());
-    for (uint32_t turn = w->tick / INJECTOR_TICK, i = 0; i < 3; i++) {
+    for (uint32_t turn = w->tick / TURN_TICK, i = 0; i < 3; i++) {
         switch ((turn + i) % 3) {
         case 0: got = from_injector(w); break;
         case 1: got = from_own_oldest(w, cursor); break;
@@ -438,13 +438,20 @@ static work in_turn(hi_worker *w, heist_frame *cursor)
     return got;
 }
 
-/* What needs no search: strands whose deadline has come, own deque and inbox, and
- * now and then the injector. */
+/* Is it one of the picks in which what has waited longest comes first? */
+static bool is_turn(const hi_worker *w)
+{
+    return w->tick % TURN_TICK == 0;
+}
+
+/* What needs no search: strands whose deadline has come, own deque and inbox, the
+ * injector, and now and then what has waited longest. */
 static work local(hi_worker *w, heist_frame *cursor)
 {
     work got = {WORK_NONE, NULL};
     expire(w);
-    if (++w->tick % INJECTOR_TICK == 0) got = in_turn(w, cursor);
+    w->tick++;
+    if (is_turn(w)) got = in_turn(w, cursor);
     if (got.kind == WORK_NONE) got = from_inbox(w);
     if (got.kind != WORK_NONE) return got;
     /* relaxed: own-field */
@@ -497,6 +504,7 @@ static work next_work(hi_worker *w, hi_strand *s)
 {
     work got = local(w, s->base);
     if (got.kind != WORK_NONE) {
+        if (is_turn(w)) count_busy(w, hi_clock()); /* it may never be idle */
         hi_sleep_found(w);
         return got;
     }
@@ -559,11 +567,11 @@ static void begin_own(hi_worker *w, hi_strand *s)
     hi_strand_look_first(s);
 }
 
-static void check_process(const hi_worker *w)
+void hi_worker_check_process(const hi_worker *w)
 {
-    if (HEIST_UNLIKELY(w->orphan))
+    if (HEIST_UNLIKELY(w->generation != hi_generation()))
         hi_die(__FILE__, __LINE__,
-               "fork() inside a task: the child returned from it");
+               "fork() on a worker: the child returned from what it ran there");
 }
 
 static void loop(void *strand)
@@ -598,7 +606,7 @@ static void loop(void *strand)
             break;
         case WORK_NONE: break;
         }
-        check_process(w);
+        hi_worker_check_process(w);
     }
 }
 
@@ -732,6 +740,7 @@ void hi_worker_main(void *worker)
     if (!hi_runtime_may_hook(rt)) return;
     if (rt->config.on_worker_start)
         rt->config.on_worker_start(rt->config.user, w->index);
+    hi_worker_check_process(w);
     void *seat = hi_self_get();
     hi_self_set(w);
     w->modes = hi_float_modes();
@@ -741,4 +750,5 @@ void hi_worker_main(void *worker)
     hi_self_set(seat);
     if (rt->config.on_worker_stop)
         rt->config.on_worker_stop(rt->config.user, w->index);
+    hi_worker_check_process(w);
 }

@@ -44,6 +44,7 @@ typedef struct hi_worker {
     uint64_t idle_bit;
     hi_counter idle_own; /* a guest's */
     int home;            /* CPU to sleep on; -1: any */
+    uint32_t generation; /* of the process it is a thread of */
 
     /* What a guest's small region touches, on one line. */
     HEIST_ATOMIC(hi_strand *)
@@ -65,7 +66,6 @@ typedef struct hi_worker {
 
     struct hi_worker *before; /* guest: who the thread was on entering */
     unsigned index;           /* in the table of victims */
-    uint32_t generation;      /* of the process it is a thread of */
     uint32_t tick;
     bool pinned; /* to its home, for the time it sleeps */
     hi_random random;
@@ -142,6 +142,10 @@ int hi_worker_prepare(hi_worker *w);
 /* Runs fn as a parallel computation in the middle of other code of w.  0 or
  * -ENOMEM. */
 int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg);
+
+/* After what a worker ran: ends the child of a fork() in it.  What follows, the
+ * parent's thread does. */
+void hi_worker_check_process(const hi_worker *w);
 
 /* The body of a pool worker's thread. */
 void hi_worker_main(void *worker);

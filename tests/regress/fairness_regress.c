@@ -12,16 +12,17 @@ static heist_runtime *rt;
 static HEIST_ATOMIC(int) over;
 static HEIST_ATOMIC(long) turns;
 
-static void start_with(unsigned workers)
+static void start_with(unsigned workers, heist_exposure exposure)
 {
-    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = workers}), 0);
+    heist_config config = {.workers = workers, .exposure = exposure};
+    CHECK_EQ(heist_start(&rt, &config), 0);
     heist_store_relaxed(&over, 0);
     heist_store_relaxed(&turns, 0);
 }
 
 static void start(void)
 {
-    start_with(1);
+    start_with(1, HEIST_ON_DEMAND);
 }
 
 static int end_it(heist_ctx c, void *arg)
@@ -96,16 +97,43 @@ static int leave_it_and_stay_away(heist_ctx c, void *arg)
     return 0;
 }
 
-TEST(a_task_of_a_worker_that_is_away_has_its_turn_elsewhere)
+static void beside_tasks_that_spawn_for_ever(heist_task_fn *away)
 {
-    heist_latch away;
-    heist_latch_init(&away, 1);
-    start_with(2);
-    CHECK_EQ(
-        heist_spawn(rt, leave_it_and_stay_away, &away, NULL, HEIST_FOREVER), 0);
-    CHECK_EQ(heist_latch_wait(&away, HEIST_FOREVER), 0);
+    heist_latch begun;
+    heist_latch_init(&begun, 1);
+    CHECK_EQ(heist_spawn(rt, away, &begun, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&begun, HEIST_FOREVER), 0);
     CHECK_EQ(heist_spawn(rt, again, NULL, NULL, HEIST_FOREVER), 0);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+TEST(a_task_of_a_worker_that_is_away_has_its_turn_elsewhere)
+{
+    start_with(2, HEIST_ON_DEMAND);
+    beside_tasks_that_spawn_for_ever(leave_it_and_stay_away);
+}
+
+static void end_it_from_here(heist_ctx c, heist_frame *f)
+{
+    (void)f;
+    end_it(c, NULL);
+}
+
+static int fork_it_and_stay_away(heist_ctx c, void *arg)
+{
+    heist_latch_arrive(arg);
+    until_in_full_swing();
+    heist_ctx k = heist_fork(c, end_it_from_here);
+    while (!heist_load_acquire(&over))
+        sched_yield();
+    heist_done(&k);
+    return 0;
+}
+
+TEST(an_exposed_frame_of_a_worker_that_is_away_has_its_turn_elsewhere)
+{
+    start_with(2, HEIST_EAGER);
+    beside_tasks_that_spawn_for_ever(fork_it_and_stay_away);
 }
 
 /* A worker that is never idle counts all the same. */

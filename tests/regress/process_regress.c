@@ -297,11 +297,26 @@ TEST(a_child_may_open_what_a_task_of_the_parent_waits_for)
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
 
+/* True in the child, whose last words are not for this test's output. */
+static bool fork_and_return(pid_t *pid)
+{
+    *pid = fork();
+    CHECK(*pid >= 0);
+    if (*pid == 0) CHECK(freopen("/dev/null", "w", stderr));
+    return *pid == 0;
+}
+
+static void end_by_abort(pid_t pid)
+{
+    int status;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
 static int return_in_the_child(heist_ctx c, void *pid)
 {
     (void)c;
-    *(pid_t *)pid = fork();
-    if (*(pid_t *)pid == 0) CHECK(freopen("/dev/null", "w", stderr));
+    fork_and_return(pid);
     return 0;
 }
 
@@ -310,14 +325,93 @@ TEST(a_child_that_returns_from_the_task_of_its_parent_is_ended)
 {
     if (cannot_fork_at_rest()) return;
     pid_t pid = 0;
-    heist_latch done;
-    heist_latch_init(&done, 1);
+    heist_latch_init(&opened, 1);
     CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
-    CHECK_EQ(heist_spawn(rt, return_in_the_child, &pid, &done, HEIST_FOREVER),
+    CHECK_EQ(heist_spawn(rt, return_in_the_child, &pid, &opened, HEIST_FOREVER),
              0);
-    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
-    int status;
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    CHECK_EQ(heist_latch_wait(&opened, HEIST_FOREVER), 0);
+    end_by_abort(pid);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/* Another thread of the parent's was just at the latch: nobody will unlock it. */
+static int return_to_a_locked_latch(heist_ctx c, void *pid)
+{
+    (void)c;
+    if (fork_and_return(pid)) heist_store_relaxed(&opened.state, 1);
+    return 0;
+}
+
+TEST(a_child_that_returns_from_a_task_does_not_touch_its_latch)
+{
+    if (cannot_fork_at_rest()) return;
+    pid_t pid = 0;
+    heist_latch_init(&opened, 1);
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(
+        heist_spawn(rt, return_to_a_locked_latch, &pid, &opened, HEIST_FOREVER),
+        0);
+    CHECK_EQ(heist_latch_wait(&opened, HEIST_FOREVER), 0);
+    end_by_abort(pid);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+static void hook(void *pid, unsigned index)
+{
+    (void)index;
+    fork_and_return(pid);
+}
+
+TEST(a_child_that_returns_from_a_hook_is_ended)
+{
+    if (cannot_fork_at_rest()) return;
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = 0;
+        heist_config config = {.workers = 1, .user = &pid};
+        *(i ? &config.on_worker_start : &config.on_worker_stop) = hook;
+        CHECK_EQ(heist_start(&rt, &config), 0);
+        CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+        end_by_abort(pid);
+    }
+}
+
+static int stop_and_return(heist_ctx c, heist_step *step, void *pid)
+{
+    (void)c, (void)step;
+    if (fork_and_return(pid)) CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    return 0;
+}
+
+static int node(heist_ctx c, heist_step *step, void *arg)
+{
+    (void)c, (void)step, (void)arg;
+    return 0;
+}
+
+/* More nodes become ready than the worker's queue has room for. */
+TEST(a_child_whose_runtime_is_gone_keeps_the_memory_of_its_queue)
+{
+    if (cannot_fork_at_rest()) return;
+
+    enum {
+        NODES = 300
+    };
+
+    pid_t pid = 0;
+    heist_flow *flow;
+    heist_graph *g;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(heist_graph_create(&g, NULL), 0);
+    heist_node first = heist_graph_add(g, "first", stop_and_return, &pid);
+    for (int i = 0; i < NODES; i++) {
+        heist_node n = heist_graph_add(g, "node", node, NULL);
+        heist_graph_edge(g, first, n);
+        heist_graph_priority(g, n, HEIST_HIGH);
+    }
+    heist_flow_opts opts = {.rt = rt};
+    CHECK_EQ(heist_flow_start(&flow, g, &opts, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_flow_close(flow), 0);
+    end_by_abort(pid);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    heist_graph_destroy(g);
 }

@@ -471,6 +471,29 @@ TEST(statistics_add_up)
     stop(rt);
 }
 
+static heist_stats once_parked(heist_runtime *rt, uint64_t before)
+{
+    heist_stats s;
+    do {
+        sched_yield();
+        CHECK_EQ(heist_stats_read(rt, 0, &s), 0);
+    } while (s.parked <= before);
+    return s;
+}
+
+TEST(a_worker_that_was_woken_for_nothing_was_not_busy)
+{
+    heist_runtime *rt = start(1);
+    heist_stats first = once_parked(rt, 0), s = first;
+    for (int i = 0; i < 70; i++) {
+        hi_sleep_post(rt);
+        s = once_parked(rt, s.parked);
+    }
+    CHECK_EQ(s.executed, 0);
+    CHECK_EQ(s.busy, first.busy);
+    stop(rt);
+}
+
 static int cross_spawn(heist_ctx c, void *arg)
 {
     (void)c;
