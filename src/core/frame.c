@@ -10,6 +10,8 @@
  *   I3  who changes EXPOSED owns the frame: the owner (to PRIVATE) or one thief
  *       (to TAKEN).
  *   I4  an open frame has a function from fork to join, a free slot none.
+ *   I5  a life of a strand is what its loop begins, from one reset to the next.  A
+ *       frame that is EXPOSED was so in one that has not ended.
  *
  * Edges
  *   F1  fork    release fn     ->  rescue  acquire fn     the arguments
@@ -17,6 +19,8 @@
  *   F3  expose  release state  ->  take    acquire state  function, arguments
  *   F4  run     swap state     ->  settle  acquire state  the result
  *   F5  wait    CAS state      ->  run     swap state     the suspended strand
+ *   F6  take    CAS state      ->  leap    acquire state  the thief's strand
+ *   F7  reset   release life   ->  leap    acquire life   what has ended before it
  *
  * F2 is a Dekker pair without a fence in join: the rescuer raises the line and
  * then makes every running thread of the process pass a full barrier
@@ -35,7 +39,7 @@
 
 enum {
     NESTED_MAX = 128, /* leapfrogged frames on one stack */
-    HOPS_MAX = 8      /* from thief to thief's thief */
+    LIFE_SHIFT = 6    /* above the letter */
 };
 
 static uintptr_t state_of(const void *p, unsigned letter)
@@ -43,14 +47,30 @@ static uintptr_t state_of(const void *p, unsigned letter)
     return (uintptr_t)p | letter;
 }
 
+static uintptr_t exposed_in(uintptr_t life)
+{
+    return life << LIFE_SHIFT | HI_FRAME_EXPOSED;
+}
+
+static bool is_exposed(uintptr_t state)
+{
+    return (state & HI_FRAME_LETTER) == HI_FRAME_EXPOSED;
+}
+
+bool hi_frame_is_exposed(const heist_frame *f)
+{
+    return is_exposed(heist_load_relaxed(&f->state)); /* relaxed: after-D1 */
+}
+
 bool hi_frame_expose(hi_worker *w, hi_strand *s)
 {
+    uintptr_t life = heist_load_relaxed(&s->life); /* relaxed: own-field */
     /* relaxed: under-lock */
     heist_frame *f = heist_load_relaxed(&s->split);
     /* relaxed: own-slot (join will clear fn while a thief still needs it) */
     f->result.fn = heist_load_relaxed(&f->fn);
     /* F3: function and arguments before the state that lets thieves in. */
-    heist_store_release(&f->state, HI_FRAME_EXPOSED);
+    heist_store_release(&f->state, exposed_in(life));
     /* No memory for the ticket: back, unless it was taken by one left over. */
     if (hi_deque_push(&w->deque, hi_frame_ticket(f)) < 0 &&
         hi_frame_unexpose(w, f))
@@ -73,21 +93,42 @@ void hi_strand_expose_all(hi_worker *w, hi_strand *s)
     hi_sleep_post_frames(w->rt);
 }
 
+bool hi_worker_expose_all(hi_worker *w)
+{
+    bool all = true;
+    hi_strand *s = heist_load_relaxed(&w->strand); /* relaxed: own-field */
+    for (; s; s = heist_load_relaxed(&s->outer)) { /* relaxed: own-field */
+        hi_strand_expose_all(w, s);
+        if (hi_strand_has_private(s)) all = false;
+    }
+    return all;
+}
+
 bool hi_frame_unexpose(hi_worker *w, heist_frame *f)
 {
-    uintptr_t exposed = HI_FRAME_EXPOSED;
+    uintptr_t state = heist_load_relaxed(&f->state); /* relaxed: own-slot */
+    if (!is_exposed(state)) return false;
     /* relaxed: own-slot (what it takes back it wrote itself) */
-    if (!heist_cas_relaxed(&f->state, &exposed, HI_FRAME_PRIVATE)) return false;
+    if (!heist_cas_relaxed(&f->state, &state, HI_FRAME_PRIVATE)) return false;
     hi_deque_pop_if(&w->deque, hi_frame_ticket(f));
     return true;
 }
 
-bool hi_frame_take(heist_frame *f, heist_frame *cursor)
+static bool take_in(heist_frame *f, uintptr_t exposed, heist_frame *cursor)
 {
-    uintptr_t exposed = HI_FRAME_EXPOSED;
-    /* F3: what the owner wrote before it exposed the frame. */
-    return heist_cas_acquire(&f->state, &exposed,
+    /* F3: what the owner wrote before it exposed the frame.  F6: where we are. */
+    return heist_cas_acq_rel(&f->state, &exposed,
                              state_of(cursor, HI_FRAME_TAKEN));
+}
+
+/* While a life lasts its region does not change: if it is the guest's, and the frame
+ * still exposed in that life, so is the frame. */
+bool hi_frame_take(heist_frame *f, heist_frame *cursor, const hi_worker *guest)
+{
+    uintptr_t state = heist_load_acquire(&f->state); /* F3: its region. */
+    if (!is_exposed(state)) return false;
+    if (guest && hi_strand_region(hi_strand_of(f)) != guest) return false;
+    return take_in(f, state, cursor);
 }
 
 void hi_frame_run(hi_worker *w, heist_frame *f, heist_frame *cursor)
@@ -121,7 +162,8 @@ bool hi_strand_has_private(const hi_strand *s)
     return heist_load_relaxed(&f->fn) != NULL;      /* relaxed: hint */
 }
 
-heist_frame *hi_frame_rescue(hi_strand *s, heist_frame *cursor)
+heist_frame *hi_frame_rescue(hi_strand *s, heist_frame *cursor,
+                             const hi_worker *guest)
 {
     if (!hi_strand_has_private(s) || !hi_lock_try(&s->lock)) return NULL;
     heist_frame *f = heist_load_relaxed(&s->split); /* relaxed: under-lock */
@@ -130,6 +172,7 @@ heist_frame *hi_frame_rescue(hi_strand *s, heist_frame *cursor)
     hi_barrier_all();
     /* F1: arguments of an open frame.  F2: closed if join was faster. */
     heist_frame_fn *fn = heist_load_acquire(&f->fn);
+    if (guest && hi_strand_region(s) != guest) fn = NULL;
     if (fn) {
         f->result.fn = fn;
         /* relaxed: under-lock */
@@ -142,66 +185,75 @@ heist_frame *hi_frame_rescue(hi_strand *s, heist_frame *cursor)
 
 /*
  * Leapfrogging: while f runs on the thief's strand, run what the thief has
- * exposed on top of it, on our own stack above f; and if the thief waits for a
- * thief in turn, what that one has exposed.  What we take is a descendant of f,
- * so no deeper in the tree than the serial program would be; and because C
- * stacks are finite, at most NESTED_MAX of them stand on one stack.
+ * exposed on top of it, on our own stack above f.  It must be a descendant of f:
+ * no deeper in the tree than the serial program would be, and nothing that might
+ * wait for what comes after our join.  But the thief may end f and begin something
+ * else while we look.  So the frame is taken by the life in which it was exposed:
+ * that which the strand was in while f was still TAKEN.  If the thief's loop took
+ * f, f is that life.  If the thief leapt to f, that life waits for what we are a
+ * part of, and has nothing above the thief's cursor but f.
+ *
+ * C stacks are finite: at most NESTED_MAX such frames stand on one of them.
  */
 typedef enum leap {
     LEAP_NOTHING, /* nothing to be had */
     LEAP_AGAIN    /* ran something, or something changed: look again */
 } leap;
 
-/* One thief: its cursor is in the state of the frame it took. */
-static leap leap_from(hi_worker *w, hi_strand *s, heist_frame *f,
-                      uintptr_t state, hi_strand **next)
+/* A ticket, where it lies. */
+typedef struct found {
+    hi_deque *deque;
+    int64_t place;
+    heist_frame *frame;
+} found;
+
+/* Runs it, if it was exposed in that life.  The ticket goes with it. */
+static bool leap_to(hi_worker *w, hi_strand *s, heist_frame *f, found t,
+                    uintptr_t life)
 {
-    heist_frame *cursor = (heist_frame *)(state & ~(uintptr_t)HI_FRAME_LETTER);
-    hi_strand *thief = hi_strand_of(cursor);
-    hi_worker *tw = heist_load_relaxed(&thief->worker); /* relaxed: hint */
-    uintptr_t item;
-    hi_steal got =
-        hi_deque_steal_range(&tw->deque, hi_frame_ticket(cursor),
-                             hi_frame_ticket(hi_strand_end(thief)), &item);
-    if (got == HI_STEAL_RETRY) return LEAP_AGAIN;
-    if (got == HI_STEAL_TAKEN && hi_frame_take(hi_ticket_frame(item), f + 1)) {
-        hi_count(&w->stats.stolen, 1);
-        s->nested++;
-        hi_frame_run(w, hi_ticket_frame(item), f + 1);
-        s->nested--;
-        return LEAP_AGAIN;
-    }
-    if (hi_strand_has_private(thief)) hi_strand_call(thief);
-    *next = thief;
-    return LEAP_NOTHING;
+    if (!take_in(t.frame, exposed_in(life), f + 1)) return false;
+    hi_deque_steal_at(t.deque, t.place);
+    hi_count(&w->stats.stolen, 1);
+    s->nested++;
+    hi_frame_run(w, t.frame, f + 1);
+    s->nested--;
+    return true;
 }
 
+/* The thief's cursor is in the state of the frame it took. */
 static leap leapfrog(hi_worker *w, hi_strand *s, heist_frame *f,
                      uintptr_t state)
 {
-    hi_strand *thief = NULL;
-    for (int hops = 0; hops < HOPS_MAX && s->nested < NESTED_MAX; hops++) {
-        if (leap_from(w, s, f, state, &thief) == LEAP_AGAIN) return LEAP_AGAIN;
-        heist_frame *g =
-            heist_load_relaxed(&thief->waiting); /* relaxed: hint */
-        if (!g) break;
-        /* F4: who took it.  kept: his strand; to see an old one takes more
-         * stale reads than the checker's bounds. */
-        state = heist_load_acquire(&g->state);
-        if ((state & HI_FRAME_LETTER) != HI_FRAME_TAKEN) break;
+    heist_frame *cursor = (heist_frame *)(state & ~(uintptr_t)HI_FRAME_LETTER);
+    hi_strand *thief = hi_strand_of(cursor);
+    if (s->nested >= NESTED_MAX) return LEAP_NOTHING;
+    /* F7: if it is not f's life any more, f is seen to be done. */
+    uintptr_t life = heist_load_acquire(&thief->life);
+    /* relaxed: after-F7 */
+    if (heist_load_relaxed(&f->state) != state) return LEAP_AGAIN;
+    /* relaxed: after-F6 */
+    found t = {.deque = &heist_load_relaxed(&thief->worker)->deque};
+    uintptr_t item = hi_deque_peek(t.deque, &t.place);
+    t.frame = hi_ticket_frame(item);
+    if (hi_ticket_is_frame(item) && t.frame >= cursor &&
+        t.frame < hi_strand_end(thief)) {
+        bool stale = !hi_frame_is_exposed(t.frame);
+        if (stale ? hi_deque_steal_at(t.deque, t.place)
+                  : leap_to(w, s, f, t, life))
+            return LEAP_AGAIN;
     }
+    if (hi_strand_has_private(thief)) hi_strand_call(thief);
     return LEAP_NOTHING;
 }
 
 void hi_frame_settle(hi_worker *w, hi_strand *s, heist_frame *f)
 {
     int spins = 0;
-    heist_store_relaxed(&s->waiting, f); /* relaxed: hint */
     for (;;) {
-        uintptr_t state = heist_load_acquire(&f->state); /* F4: the result. */
+        /* F4: the result.  F6: the thief. */
+        uintptr_t state = heist_load_acquire(&f->state);
         if (state == HI_FRAME_DONE) break;
         if (leapfrog(w, s, f, state) == LEAP_AGAIN) {
-            heist_store_relaxed(&s->waiting, f); /* relaxed: hint */
             spins = 0;
         } else if (w->orphan) { /* its runtime may have been stopped */
             hi_die(__FILE__, __LINE__,
@@ -215,6 +267,5 @@ void hi_frame_settle(hi_worker *w, hi_strand *s, heist_frame *f)
             spins = 0;
         }
     }
-    heist_store_relaxed(&s->waiting, (heist_frame *)0); /* relaxed: hint */
-    heist_store_relaxed(&f->state, HI_FRAME_PRIVATE);   /* relaxed: own-slot */
+    heist_store_relaxed(&f->state, HI_FRAME_PRIVATE); /* relaxed: own-slot */
 }

@@ -16,9 +16,10 @@
  *                                  ^  hi_frame_run               |
  *                                  +-----------------------------+
  *
- * The state word holds the letter in its low bits and a pointer above them:
- * TAKEN: the thief's cursor, from which its strand and its frames follow;
- * WAITED: the strand that waits for it.  PRIVATE is zero, and what has been
+ * The state word holds the letter in its low bits and more above them: EXPOSED:
+ * the life of the strand in which it was; TAKEN: the thief's cursor, from which
+ * its strand and its frames follow; WAITED: the strand that waits for it.  PRIVATE
+ * is zero, and what has been
  * joined is PRIVATE again, so that fork need not write the word.
  */
 #include "core/worker.h"
@@ -81,11 +82,19 @@ bool hi_frame_expose(hi_worker *w, hi_strand *s);
  * of s: lets thieves have them all. */
 void hi_strand_expose_all(hi_worker *w, hi_strand *s);
 
+/* The same for all strands on this C stack.  False: there is no memory to show them
+ * all. */
+bool hi_worker_expose_all(hi_worker *w);
+
 /* Owner.  Takes an exposed frame back; false: a thief has it. */
 bool hi_frame_unexpose(hi_worker *w, heist_frame *f);
 
-/* Thief.  Claims an exposed frame, to be run with that cursor. */
-bool hi_frame_take(heist_frame *f, heist_frame *cursor);
+/* Thief.  Claims an exposed frame, to be run with that cursor; for a guest, only
+ * one of that guest's region. */
+bool hi_frame_take(heist_frame *f, heist_frame *cursor, const hi_worker *guest);
+
+/* Thief, with a ticket that it sees in a deque.  False: the ticket is stale. */
+bool hi_frame_is_exposed(const heist_frame *f);
 
 /* Thief.  Runs a frame that it has claimed. */
 void hi_frame_run(hi_worker *w, heist_frame *f, heist_frame *cursor);
@@ -101,8 +110,9 @@ void hi_strand_call_again(hi_strand *s);
 /* Any thread.  Has the strand an open private frame?  A look. */
 bool hi_strand_has_private(const hi_strand *s);
 
-/* Thief.  Takes the oldest private frame from behind the owner's back.
- * NULL: there is none, or it cannot be done here. */
-heist_frame *hi_frame_rescue(hi_strand *s, heist_frame *cursor);
+/* Thief.  Takes the oldest private frame from behind the owner's back; for a
+ * guest, as above.  NULL: there is none, or it cannot be done here. */
+heist_frame *hi_frame_rescue(hi_strand *s, heist_frame *cursor,
+                             const hi_worker *guest);
 
 #endif

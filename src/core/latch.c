@@ -121,23 +121,12 @@ static void wait_expired(hi_timer *t)
     hi_strand_resume(w->strand);
 }
 
-/* What the strand waits for may be in its frames.  False: there is no memory to
- * show them all. */
-static bool show_frames(hi_worker *self, hi_strand *s)
-{
-    bool all = true;
-    for (; s; s = heist_load_relaxed(&s->outer)) { /* relaxed: own-field */
-        hi_strand_expose_all(self, s);
-        if (hi_strand_has_private(s)) all = false;
-    }
-    return all;
-}
-
 /* -EAGAIN: look for memory once more. */
 static int wait_strand(hi_worker *self, waiter *w, heist_time deadline)
 {
     heist_time until = HEIST_FOREVER;
-    if (!show_frames(self, w->strand)) until = hi_clock() + HI_MEMORY_LOOK;
+    /* What the strand waits for may be in its frames. */
+    if (!hi_worker_expose_all(self)) until = hi_clock() + HI_MEMORY_LOOK;
     bool last = deadline <= until;
     w->timer.deadline = last ? deadline : until;
     w->timer.expired = wait_expired;

@@ -157,6 +157,7 @@ arrive(heist_runtime *rt, heist_root_fn *fn, void *arg, hi_worker **out)
     if (w && w->rt && (any || w->rt == rt)) return hi_worker_run(w, fn, arg);
     rt = hi_runtime_get(rt);
     if (!rt) return w ? hi_worker_run(w, fn, arg) : serial_run(fn, arg);
+    if (w) hi_worker_expose_all(w); /* it is in another runtime meanwhile */
     int rc = hi_guest_sit(rt, out);
     if (rc == -EUSERS || rc == -ENOMEM) return send_in(rt, fn, arg);
     return rc < 0 ? rc : SEATED;

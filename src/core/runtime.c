@@ -517,6 +517,17 @@ static hi_worker *guest_find(heist_runtime *rt, bool full)
     return g || full ? g : guest_create();
 }
 
+/* The guest is on the stack that the thread is on: its own, or a strand's. */
+static void stand_on(hi_worker *g, hi_worker *self)
+{
+    /* relaxed: own-field */
+    hi_strand *s = self ? heist_load_relaxed(&self->strand) : NULL;
+    if (s)
+        g->native->context = s->context;
+    else
+        hi_context_adopt(&g->native->context);
+}
+
 int hi_guest_sit(heist_runtime *rt, hi_worker **out)
 {
     hi_worker *self = hi_self_get();
@@ -532,7 +543,7 @@ int hi_guest_sit(heist_runtime *rt, hi_worker **out)
         guest_release(g);
         return -EUSERS;
     }
-    hi_context_adopt(&g->native->context); /* this thread's stack now */
+    stand_on(g, self);
     g->modes = hi_float_modes();
     g->before = self;
     g->stranger = self != NULL;

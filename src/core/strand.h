@@ -22,7 +22,7 @@
  *   hot.limit, hot.line   owner, and thieves that call for work
  *   hungry                set by thieves, cleared by the owner
  *   split                 read by all; written under the lock
- *   waiting               owner, read by who waits for this strand
+ *   life                  owner, read by who waits for what runs here
  *   region                owner, read by guests that look for work
  *   the rest              the owner
  */
@@ -80,9 +80,9 @@ typedef struct hi_strand {
     HEIST_ATOMIC(uint32_t) hungry;
     hi_lock lock;
     HEIST_ATOMIC(heist_frame *) split;
-    HEIST_ATOMIC(heist_frame *) waiting; /* for this frame's thief; or NULL */
-    int64_t started; /* first look of this region; 0: none yet */
-    unsigned skip;   /* joins that need not look, at first */
+    HEIST_ATOMIC(uintptr_t) life; /* counts what was begun here */
+    int64_t started;              /* first look of this region; 0: none yet */
+    unsigned skip;                /* joins that need not look, at first */
 
     HEIST_ATOMIC(struct hi_worker *) worker HEIST_ALIGNED(HEIST_LINE);
     heist_frame *base;

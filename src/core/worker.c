@@ -23,8 +23,11 @@
 
 enum {
     TURN_TICK = 61, /* every so many picks what has waited comes first */
+    TURNS = 3,      /* ... and so many kinds of it there are */
+    VISITS = 16,    /* to others' deques in one turn */
     BATCH = 16,     /* taken from the injector in one go */
-    CALL_AGAIN = 4  /* passes of a search from one call to the next */
+    CALL_AGAIN = 4, /* passes of a search from one call to the next */
+    SPARES_MAX = 32 /* strands kept for the next waits while it sleeps */
 };
 
 /* What a worker can do next. */
@@ -63,13 +66,33 @@ int hi_worker_init(hi_worker *w, const heist_allocator *allocator)
     return 0;
 }
 
+static void put_spare(hi_worker *w, hi_strand *s)
+{
+    s->next = w->spare;
+    w->spare = s;
+    hi_count(&w->spares, 1);
+}
+
+static hi_strand *take_spare(hi_worker *w)
+{
+    hi_strand *s = w->spare;
+    if (!s) return NULL;
+    w->spare = s->next;
+    hi_count(&w->spares, (uint64_t)-1);
+    return s;
+}
+
+/* Gives the memory of the others back. */
+static void keep_spares(hi_worker *w, unsigned most)
+{
+    while (heist_load_relaxed(&w->spares) > most) /* relaxed: own-field */
+        hi_strand_destroy(take_spare(w));
+}
+
 void hi_worker_free_spare(hi_worker *w)
 {
     hi_strand *s;
-    while ((s = w->spare)) {
-        w->spare = s->next;
-        hi_strand_destroy(s);
-    }
+    keep_spares(w, 0);
     while ((s = w->bare)) {
         w->bare = s->next;
         hi_strand_destroy(s);
@@ -103,12 +126,13 @@ static int64_t next_deadline(const hi_worker *w)
 
 /* --- where work comes from ------------------------------------------------ */
 
-static work from_item(uintptr_t item, heist_frame *cursor)
+static work from_item(const hi_worker *w, uintptr_t item, heist_frame *cursor)
 {
     if (hi_ticket_is_task(item)) return (work){WORK_TASK, (void *)item};
     if (hi_ticket_is_job(item)) return (work){WORK_JOB, hi_ticket_job(item)};
     heist_frame *f = hi_ticket_frame(item);
-    if (hi_frame_take(f, cursor)) return (work){WORK_FRAME, f};
+    if (hi_frame_take(f, cursor, w->guest ? w : NULL))
+        return (work){WORK_FRAME, f};
     return (work){WORK_NONE, NULL}; /* its owner has taken it back */
 }
 
@@ -152,8 +176,7 @@ static bool is_for_all(const hi_worker *victim, uintptr_t oldest)
 /*
  * A guest helps with its own region and no other: a frame of that may have to wait
  * long for something, perhaps for what this thread does next, and its strand would
- * keep the guest inside.  It is a look: if the slot has become another region's
- * before the theft, the guest runs that all the same.
+ * keep the guest inside.  It is a look; the theft is sure of it.
  */
 static bool may_help(const hi_worker *w, const hi_strand *s)
 {
@@ -169,8 +192,10 @@ static bool may_take(const hi_worker *w, uintptr_t item)
 static work from_deque(hi_worker *w, heist_frame *cursor)
 {
     uintptr_t item;
-    while ((item = hi_deque_pop(&w->deque)) != 0) {
-        work got = from_item(item, cursor);
+    /* A guest that wants to leave begins no task: others do. */
+    while (!(w->finishing && hi_ticket_is_task(hi_deque_newest(&w->deque))) &&
+           (item = hi_deque_pop(&w->deque)) != 0) {
+        work got = from_item(w, item, cursor);
         if (got.kind != WORK_NONE) return got;
     }
     return (work){WORK_NONE, NULL};
@@ -206,12 +231,26 @@ typedef struct pass {
     bool hidden; /* met private frames */
 } pass;
 
-/* Takes the oldest item, which was *item a moment ago; a guest only if it is. */
-static hi_steal take_oldest(const hi_worker *w, hi_deque *d, uintptr_t *item)
+/* Takes the oldest item, or a guest the one that was it a moment ago: that frame
+ * or none.  The ticket stays for others until the frame is taken. */
+static hi_steal take_oldest(const hi_worker *w, hi_deque *d, uintptr_t item,
+                            int64_t place, heist_frame *cursor, work *got)
 {
-    if (!w->guest) return hi_deque_steal(d, item);
-    return *item ? hi_deque_steal_range(d, *item, *item + 1, item)
-                 : HI_STEAL_EMPTY;
+    hi_steal result = HI_STEAL_TAKEN;
+    if (w->guest) {
+        if (!item) return HI_STEAL_EMPTY;
+        *got = from_item(w, item, cursor);
+        if (got->kind == WORK_NONE &&
+            hi_frame_is_exposed(hi_ticket_frame(item)))
+            return HI_STEAL_EMPTY; /* of another region by now */
+        hi_deque_steal_at(d, place);
+    } else {
+        result = hi_deque_steal(d, &item);
+        if (result == HI_STEAL_TAKEN) *got = from_item(w, item, cursor);
+    }
+    /* A stale ticket: there may be more. */
+    bool stale = result == HI_STEAL_TAKEN && got->kind == WORK_NONE;
+    return stale ? HI_STEAL_RETRY : result;
 }
 
 /* Of n victims the i-th after w, which is none of them. */
@@ -231,17 +270,15 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor, bool again)
     uint32_t start = n > 1 ? hi_random_below(&w->random, n - 1) : 0;
     for (uint32_t i = 0; i + 1 < n; i++) {
         hi_worker *victim = victim_after(w, n, start + i);
-        uintptr_t item = hi_deque_oldest(&victim->deque);
+        int64_t place = 0;
+        uintptr_t item = hi_deque_peek(&victim->deque, &place);
         if (crowded && !is_for_all(victim, item)) continue;
         if (item && !may_take(w, item)) continue;
-        hi_steal got = take_oldest(w, &victim->deque, &item);
+        hi_steal got =
+            take_oldest(w, &victim->deque, item, place, cursor, &p.found);
         if (got == HI_STEAL_TAKEN) {
-            p.found = from_item(item, cursor);
-            if (p.found.kind != WORK_NONE) {
-                hi_count(&w->stats.stolen, 1);
-                return p;
-            }
-            got = HI_STEAL_RETRY; /* a stale ticket: there may be more */
+            hi_count(&w->stats.stolen, 1);
+            return p;
         }
         if (got == HI_STEAL_RETRY) {
             hi_count(&w->stats.retries, 1);
@@ -351,7 +388,7 @@ static work rescue_pass(hi_worker *w, heist_frame *cursor)
             heist_frame *f = NULL;
             if (may_help(w, s) && hi_strand_has_private(s) && !answers(rt, s) &&
                 rescue == HI_RESCUE_TAKES)
-                f = hi_frame_rescue(s, cursor);
+                f = hi_frame_rescue(s, cursor, w->guest ? w : NULL);
             s = heist_load_relaxed(&s->outer); /* relaxed: hint */
             if (!f) continue;
             hi_count(&w->stats.rescued, 1);
@@ -398,22 +435,27 @@ static work from_own_oldest(hi_worker *w, heist_frame *cursor)
     uintptr_t item;
     if (hi_deque_steal(&w->deque, &item) != HI_STEAL_TAKEN)
         return (work){WORK_NONE, NULL};
-    return from_item(item, cursor);
+    return from_item(w, item, cursor);
 }
 
-/* The oldest of somebody else's, who may be away for long; one visit. */
+/* The oldest of somebody else's, who may be away for long.  A few visits; the next
+ * turn goes on from there. */
 static work from_another(hi_worker *w, heist_frame *cursor)
 {
-    uint32_t n = hi_victim_count(w->rt);
+    uint32_t n = hi_victim_count(w->rt), turn = w->tick / TURN_TICK / TURNS;
+    bool crowded = hi_worker_is_crowded(w->rt);
     work got = {WORK_NONE, NULL};
-    if (w->guest || n < 2) return got;
-    hi_worker *victim = victim_after(w, n, hi_random_below(&w->random, n - 1));
-    uintptr_t item = hi_deque_oldest(&victim->deque);
-    if (!item) return got;
-    if (hi_worker_is_crowded(w->rt) && !is_for_all(victim, item)) return got;
-    if (hi_deque_steal(&victim->deque, &item) == HI_STEAL_TAKEN)
-        got = from_item(item, cursor);
-    if (got.kind != WORK_NONE) hi_count(&w->stats.stolen, 1);
+    if (w->guest) return got;
+    for (uint32_t i = 0; i < VISITS && i + 1 < n; i++) {
+        hi_worker *victim = victim_after(w, n, turn * VISITS + i);
+        uintptr_t item = hi_deque_oldest(&victim->deque);
+        if (!item || (crowded && !is_for_all(victim, item))) continue;
+        if (take_oldest(w, &victim->deque, item, 0, cursor, &got) !=
+            HI_STEAL_TAKEN)
+            continue;
+        hi_count(&w->stats.stolen, 1);
+        break;
+    }
     return got;
 }
 
@@ -427,8 +469,8 @@ static work in_turn(hi_worker *w, heist_frame *cursor)
 {
     work got = {WORK_NONE, NULL};
     if (w->finishing) return got;
-    for (uint32_t turn = w->tick / TURN_TICK, i = 0; i < 3; i++) {
-        switch ((turn + i) % 3) {
+    for (uint32_t turn = w->tick / TURN_TICK, i = 0; i < TURNS; i++) {
+        switch ((turn + i) % TURNS) {
         case 0: got = from_injector(w); break;
         case 1: got = from_own_oldest(w, cursor); break;
         case 2: got = from_another(w, cursor); break;
@@ -518,6 +560,7 @@ static work next_work(hi_worker *w, hi_strand *s)
             got.kind = WORK_END;
             break;
         }
+        keep_spares(w, SPARES_MAX);
         why = hi_sleep_park(w, next_deadline(w));
         w->called = why == HI_WAKE_WORK;
         if (why == HI_WAKE_DEADLINE) expire(w);
@@ -535,12 +578,6 @@ static work next_work(hi_worker *w, hi_strand *s)
     if (got.kind != WORK_END)
         hi_sleep_see_to_watch(w->rt, got.kind != WORK_FRAME);
     return got;
-}
-
-static void put_spare(hi_worker *w, hi_strand *s)
-{
-    s->next = w->spare;
-    w->spare = s;
 }
 
 static void step_aside(hi_worker *w, hi_strand *self, hi_strand *to)
@@ -613,11 +650,8 @@ static void loop(void *strand)
 /* A strand that runs the loop, from those put aside or a new one. */
 static hi_strand *loop_strand(hi_worker *w)
 {
-    hi_strand *s = w->spare;
-    if (s) {
-        w->spare = s->next;
-        return s;
-    }
+    hi_strand *s = take_spare(w);
+    if (s) return s;
     s = hi_strand_create(w->rt->config.stack_bytes);
     if (!s) return NULL;
     heist_store_relaxed(&s->worker, w); /* relaxed: own-field */

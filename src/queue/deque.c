@@ -208,11 +208,11 @@ bool hi_deque_pop_if(hi_deque *d, uintptr_t item)
     return hi_deque_newest(d) == item && hi_deque_pop(d) != 0;
 }
 
-/* Takes the oldest item if it lies in low .. low + span, both included. */
-static inline hi_steal steal(hi_deque *d, uintptr_t low, uintptr_t span,
-                             uintptr_t *item)
+/* Takes the item at top, if that is the oldest and lies in low .. low + span, both
+ * included. */
+static inline hi_steal steal(hi_deque *d, int64_t top, uintptr_t low,
+                             uintptr_t span, uintptr_t *item)
 {
-    int64_t top = heist_load_relaxed(&d->top); /* relaxed: before-D2 */
     heist_fence_seq_cst(); /* D2: read top, then bottom, in one global order. */
     /* D1: every slot below this bottom is written. */
     int64_t bottom = heist_load_acquire(&d->bottom);
@@ -236,14 +236,22 @@ static inline hi_steal steal(hi_deque *d, uintptr_t low, uintptr_t span,
 
 hi_steal hi_deque_steal(hi_deque *d, uintptr_t *item)
 {
-    return steal(d, 0, UINTPTR_MAX, item);
+    int64_t top = heist_load_relaxed(&d->top); /* relaxed: before-D2 */
+    return steal(d, top, 0, UINTPTR_MAX, item);
 }
 
 hi_steal hi_deque_steal_range(hi_deque *d, uintptr_t low, uintptr_t high,
                               uintptr_t *item)
 {
     if (low >= high) return HI_STEAL_EMPTY;
-    return steal(d, low, high - low - 1, item);
+    int64_t top = heist_load_relaxed(&d->top); /* relaxed: before-D2 */
+    return steal(d, top, low, high - low - 1, item);
+}
+
+bool hi_deque_steal_at(hi_deque *d, int64_t place)
+{
+    uintptr_t item;
+    return steal(d, place, 0, UINTPTR_MAX, &item) == HI_STEAL_TAKEN;
 }
 
 bool hi_deque_is_empty(const hi_deque *d)
@@ -253,7 +261,7 @@ bool hi_deque_is_empty(const hi_deque *d)
     return distance(top, bottom) <= 0;
 }
 
-uintptr_t hi_deque_oldest(const hi_deque *d)
+uintptr_t hi_deque_peek(const hi_deque *d, int64_t *place)
 {
     for (;;) {
         int64_t top = heist_load_relaxed(&d->top); /* relaxed: hint */
@@ -266,6 +274,13 @@ uintptr_t hi_deque_oldest(const hi_deque *d)
             heist_load_relaxed(slot_at(a, top)); /* relaxed: hint */
         /* If top was passed meanwhile, growth may have left that slot out, or
          * the owner used it again: that would not be the oldest. */
+        *place = top;
         if (heist_load_relaxed(&d->top) == top) return item; /* relaxed: hint */
     }
+}
+
+uintptr_t hi_deque_oldest(const hi_deque *d)
+{
+    int64_t place;
+    return hi_deque_peek(d, &place);
 }

@@ -52,10 +52,16 @@ hi_steal hi_deque_steal(hi_deque *d, uintptr_t *item);
 hi_steal hi_deque_steal_range(hi_deque *d, uintptr_t low, uintptr_t high,
                               uintptr_t *item);
 
+/* Any thread.  Takes what hi_deque_peek has shown, if it is still there. */
+bool hi_deque_steal_at(hi_deque *d, int64_t place);
+
 /* Any thread.  A look that may be out of date. */
 bool hi_deque_is_empty(const hi_deque *d);
 
 /* Any thread.  The oldest item, or 0; it may be gone by now. */
 uintptr_t hi_deque_oldest(const hi_deque *d);
+
+/* The same, and its place: no other item ever has it. */
+uintptr_t hi_deque_peek(const hi_deque *d, int64_t *place);
 
 #endif

@@ -73,7 +73,7 @@ static inline void crew_run_item(hi_worker *w, uintptr_t item)
     hi_strand *s = w->native;
     heist_ctx c = {&s->hot, s->base};
     if (hi_ticket_is_frame(item)) {
-        if (hi_frame_take(hi_ticket_frame(item), s->base))
+        if (hi_frame_take(hi_ticket_frame(item), s->base, NULL))
             hi_frame_run(w, hi_ticket_frame(item), s->base);
     } else if (hi_ticket_is_job(item)) {
         hi_ticket_job(item)->source->run(c, hi_ticket_job(item));
@@ -88,7 +88,7 @@ static inline bool crew_rescue(hi_worker *w, hi_worker *v)
     hi_strand *s = hi_worker_shown(v);
     if (!s) return false;
     if (crew.calls && hi_strand_has_private(s)) hi_strand_call(s);
-    heist_frame *f = hi_frame_rescue(s, w->native->base);
+    heist_frame *f = hi_frame_rescue(s, w->native->base, NULL);
     if (f) hi_frame_run(w, f, w->native->base);
     return f != NULL;
 }

@@ -83,7 +83,7 @@ static void thief(void)
     hi_worker *w = &first->pool[1];
     hi_strand *s = heist_load_acquire(&first->pool[0].strand);
     hi_cpu_relax(); /* anything may happen now */
-    heist_frame *f = hi_frame_rescue(s, w->native->base);
+    heist_frame *f = hi_frame_rescue(s, w->native->base, NULL);
     if (f) hi_frame_run(w, f, w->native->base);
 }
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <heist.h>
 #include <pthread.h>
+#include <sched.h>
 
 static heist_latch never;
 
@@ -533,4 +534,166 @@ TEST(who_finds_no_seat_takes_no_memory_for_one)
         CHECK_EQ(pthread_join(thread[i], NULL), 0);
     CHECK_EQ(pthread_attr_destroy(&small), 0);
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+/*
+ * The root has ended, and a task that the guest has begun spawns another one: that
+ * is for the worker, which is away until the guest has left.
+ */
+typedef HEIST_ATOMIC(int) flag;
+
+static heist_runtime *pool;
+static heist_latch task_begun;
+static flag root_over, guest_left;
+
+static void wait_until(flag *set)
+{
+    while (!heist_load_acquire(set))
+        CHECK_EQ(heist_latch_wait(&never, heist_after(HEIST_MILLISECOND)),
+                 -ETIMEDOUT);
+}
+
+static int stay_away(heist_ctx c, void *arg)
+{
+    (void)c;
+    heist_latch_arrive(arg);
+    while (!heist_load_acquire(&guest_left)) /* not a wait: it keeps at it */
+        sched_yield();
+    return 0;
+}
+
+static int until_the_guest_has_left(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    wait_until(&guest_left);
+    return 0;
+}
+
+static int spawn_after_the_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_latch_arrive(&task_begun);
+    wait_until(&root_over);
+    CHECK_EQ(heist_spawn(pool, until_the_guest_has_left, NULL, NULL, HEIST_NOW),
+             0);
+    CHECK_EQ(heist_latch_wait(&never, heist_after(HEIST_MILLISECOND)),
+             -ETIMEDOUT);
+    return 0;
+}
+
+static void begin_one(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    CHECK_EQ(heist_spawn(pool, spawn_after_the_root, NULL, NULL, HEIST_NOW), 0);
+    CHECK_EQ(heist_latch_wait(&task_begun, HEIST_FOREVER), 0);
+    heist_store_release(&root_over, 1);
+}
+
+TEST(a_guest_whose_root_has_ended_begins_no_task)
+{
+    heist_latch away;
+    heist_latch_init(&never, 1);
+    heist_latch_init(&task_begun, 1);
+    heist_latch_init(&away, 1);
+    CHECK_EQ(heist_start(&pool, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(heist_spawn(pool, stay_away, &away, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&away, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_run(pool, begin_one, NULL), 0);
+    heist_store_release(&guest_left, 1);
+    CHECK_EQ(heist_stop(pool, HEIST_FOREVER), 0);
+}
+
+/* --- a region in another runtime ------------------------------------------------ */
+
+static uint64_t exposed_by_guests(void)
+{
+    heist_stats s;
+    CHECK_EQ(heist_stats_read(pool, heist_workers(pool), &s), 0);
+    return s.exposed;
+}
+
+static void see_them_exposed(heist_ctx c, void *before)
+{
+    (void)c;
+    CHECK(exposed_by_guests() > *(uint64_t *)before);
+}
+
+static void leave_it(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    f->result.i = 1;
+}
+
+static void fork_and_go_elsewhere(heist_ctx c, void *other)
+{
+    heist_ctx k = heist_fork(c, leave_it);
+    uint64_t before = exposed_by_guests();
+    CHECK_EQ(heist_run(other, see_them_exposed, &before), 0);
+    CHECK_EQ(heist_done(&k)->result.i, 1);
+}
+
+TEST(what_was_forked_is_not_hidden_by_a_region_in_another_runtime)
+{
+    heist_runtime *other;
+    CHECK_EQ(heist_start(&pool, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(heist_start(&other, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(heist_run(pool, fork_and_go_elsewhere, other), 0);
+    CHECK_EQ(heist_stop(other, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(pool, HEIST_FOREVER), 0);
+}
+
+/* On a strand's stack in one runtime, a guest in the other: a leak checker is told
+ * where the thread stands, if there is one. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+static void wait_there(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    CHECK_EQ(heist_latch_wait(&never, heist_after(HEIST_MILLISECOND)),
+             -ETIMEDOUT);
+}
+
+static int go_elsewhere(heist_ctx c, void *other)
+{
+    (void)c;
+    CHECK_EQ(heist_run(other, wait_there, NULL), 0);
+    heist_latch_arrive(&task_begun);
+    return 0;
+}
+
+static void begin_and_wait(heist_ctx c, void *other)
+{
+    (void)c;
+    CHECK_EQ(heist_spawn(pool, go_elsewhere, other, NULL, HEIST_NOW), 0);
+    CHECK_EQ(heist_latch_wait(&task_begun, HEIST_FOREVER), 0);
+}
+
+/* Its locals are on the thread's own stack, whatever a sanitizer does with those of
+ * others. */
+static __attribute__((noinline, no_sanitize("address"))) void
+run_and_look_for_leaks(heist_runtime *other)
+{
+    void *volatile reached = malloc(1); /* from here only */
+    CHECK_EQ(heist_run(pool, begin_and_wait, other), 0);
+    if (__lsan_do_recoverable_leak_check)
+        CHECK_EQ(__lsan_do_recoverable_leak_check(), 0);
+    free(reached);
+}
+
+TEST(a_task_of_a_guest_waits_in_another_runtime)
+{
+    heist_latch away;
+    heist_runtime *other;
+    heist_store_relaxed(&guest_left, 0);
+    heist_latch_init(&never, 1);
+    heist_latch_init(&task_begun, 1);
+    heist_latch_init(&away, 1);
+    CHECK_EQ(heist_start(&pool, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(heist_start(&other, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(heist_spawn(pool, stay_away, &away, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&away, HEIST_FOREVER), 0);
+    run_and_look_for_leaks(other);
+    heist_store_release(&guest_left, 1);
+    CHECK_EQ(heist_stop(pool, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(other, HEIST_FOREVER), 0);
 }

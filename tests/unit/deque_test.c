@@ -312,6 +312,28 @@ TEST(pop_if_does_not_pop_what_a_thief_took)
     }
 }
 
+TEST(what_was_seen_is_taken_at_its_place_or_not_at_all)
+{
+    hi_deque d;
+    uintptr_t item;
+    int64_t place = 0, next = 0;
+    CHECK_EQ(hi_deque_init(&d, 4, INT64_MAX, NULL), 0);
+    CHECK_EQ(hi_deque_peek(&d, &place), 0);
+    push_numbers(&d, 10, 11);
+    CHECK_EQ(hi_deque_push(&d, 10), 0);
+    CHECK_EQ(hi_deque_peek(&d, &place), 10);
+    CHECK(hi_deque_steal_at(&d, place));
+    CHECK(!hi_deque_steal_at(&d, place));
+    CHECK_EQ(hi_deque_peek(&d, &next), 11);
+    CHECK_EQ(hi_deque_steal(&d, &item), HI_STEAL_TAKEN);
+    CHECK(!hi_deque_steal_at(&d, next));
+    CHECK_EQ(hi_deque_oldest(&d), 10); /* the same item at another place */
+    CHECK(!hi_deque_steal_at(&d, place));
+    CHECK_EQ(hi_deque_pop(&d), 10);
+    check_empty(&d);
+    hi_deque_fini(&d);
+}
+
 TEST(steal_range_takes_only_an_item_in_its_range)
 {
     hi_deque d;

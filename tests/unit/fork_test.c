@@ -217,11 +217,11 @@ TEST(a_frame_taken_back_is_private_again)
     hi_lock_take(&s->lock);
     CHECK(hi_frame_expose(&w, s));
     hi_lock_give(&s->lock);
-    CHECK_EQ(heist_load_relaxed(&s->base->state), HI_FRAME_EXPOSED);
+    CHECK(hi_frame_is_exposed(s->base));
     CHECK(hi_frame_unexpose(&w, s->base));
     CHECK_EQ(heist_load_relaxed(&s->base->state), HI_FRAME_PRIVATE);
     CHECK(hi_deque_is_empty(&w.deque));
-    CHECK(!hi_frame_take(s->base, s->base + 1)); /* a late thief */
+    CHECK(!hi_frame_take(s->base, s->base + 1, NULL)); /* a late thief */
     heist_init(&s->base->fn, NULL);
     hi_strand_destroy(s);
     hi_worker_fini(&w);
@@ -240,7 +240,7 @@ TEST(a_stale_ticket_takes_only_what_is_exposed_again)
     uintptr_t item = 0;
     CHECK_EQ(hi_deque_steal(&w.deque, &item), HI_STEAL_TAKEN);
     CHECK_EQ(item, hi_frame_ticket(s->base)); /* left behind */
-    CHECK(!hi_frame_take(hi_ticket_frame(item), s->base + 1));
+    CHECK(!hi_frame_take(hi_ticket_frame(item), s->base + 1, NULL));
     heist_init(&s->base->fn, NULL);
     hi_strand_destroy(s);
     hi_worker_fini(&w);
@@ -251,12 +251,12 @@ TEST(rescue_takes_an_open_private_frame_and_no_closed_one)
     if (!hi_barrier_init()) exit(77);
     hi_strand *s = hi_strand_create(0);
     hi_strand_reset(s, true);
-    CHECK(hi_frame_rescue(s, s->base + 8) == NULL);
+    CHECK(hi_frame_rescue(s, s->base + 8, NULL) == NULL);
     heist_init(&s->base->fn, one);
-    CHECK(hi_frame_rescue(s, s->base + 8) == s->base);
+    CHECK(hi_frame_rescue(s, s->base + 8, NULL) == s->base);
     CHECK(heist_load_relaxed(&s->hot.line) > s->base); /* join comes slow */
     CHECK(heist_load_relaxed(&s->split) == s->base + 1);
-    CHECK(hi_frame_rescue(s, s->base + 8) == NULL);
+    CHECK(hi_frame_rescue(s, s->base + 8, NULL) == NULL);
     heist_init(&s->base->state, HI_FRAME_PRIVATE);
     heist_init(&s->base->fn, NULL);
     hi_strand_destroy(s);
