@@ -70,23 +70,18 @@ static void put_spare(hi_worker *w, hi_strand *s)
 {
     s->next = w->spare;
     w->spare = s;
-    hi_count(&w->spares, 1);
-}
-
-static hi_strand *take_spare(hi_worker *w)
-{
-    hi_strand *s = w->spare;
-    if (!s) return NULL;
-    w->spare = s->next;
-    hi_count(&w->spares, (uint64_t)-1);
-    return s;
 }
 
 /* Gives the memory of the others back. */
 static void keep_spares(hi_worker *w, unsigned most)
 {
-    while (heist_load_relaxed(&w->spares) > most) /* relaxed: own-field */
-        hi_strand_destroy(take_spare(w));
+    hi_strand **link = &w->spare, *s;
+    for (; *link && most > 0; most--)
+        link = &(*link)->next;
+    while ((s = *link)) {
+        *link = s->next;
+        hi_strand_destroy(s);
+    }
 }
 
 void hi_worker_free_spare(hi_worker *w)
@@ -650,8 +645,11 @@ static void loop(void *strand)
 /* A strand that runs the loop, from those put aside or a new one. */
 static hi_strand *loop_strand(hi_worker *w)
 {
-    hi_strand *s = take_spare(w);
-    if (s) return s;
+    hi_strand *s = w->spare;
+    if (s) {
+        w->spare = s->next;
+        return s;
+    }
     s = hi_strand_create(w->rt->config.stack_bytes);
     if (!s) return NULL;
     heist_store_relaxed(&s->worker, w); /* relaxed: own-field */

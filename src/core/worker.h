@@ -77,7 +77,6 @@ typedef struct hi_worker {
     unsigned doubts;             /* ... or so it seemed, but it ended soon */
     uint64_t exposed_before;     /* guest: frames, before this region */
     hi_strand *spare;            /* strands parked in the loop, to go on with */
-    hi_counter spares;           /* how many */
     hi_strand *bare;           /* strands without a stack, for nested regions */
     hi_inbox_node *ready;      /* taken from the inbox, not handled yet */
     hi_timers timers;          /* of strands that wait with a deadline */
