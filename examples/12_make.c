@@ -26,6 +26,7 @@
 #include <fcntl.h>
 #include <heist.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -344,7 +345,15 @@ static int run_command(const char *text, int *status)
     char shell[] = "/bin/sh", option[] = "-c";
     char *argv[] = {shell, option, (char *)(uintptr_t)text, NULL};
     pid_t child;
-    int rc = posix_spawn(&child, shell, NULL, NULL, argv, environ);
+    posix_spawnattr_t attributes;
+    sigset_t none; /* a worker's own mask would keep Ctrl-C from the command */
+    sigemptyset(&none);
+    int rc = posix_spawnattr_init(&attributes);
+    if (rc != 0) return -rc;
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    rc = posix_spawn(&child, shell, NULL, &attributes, argv, environ);
+    posix_spawnattr_destroy(&attributes);
     if (rc != 0) return -rc;
     while (waitpid(child, status, 0) < 0)
         if (errno != EINTR) return -errno;

@@ -117,8 +117,9 @@ HEIST_INLINE heist_ctx heist_fork(heist_ctx c, heist_frame_fn *fn)
  */
 HEIST_INLINE bool heist_join(heist_ctx c)
 {
+    heist_frame_fn *none = NULL;
     /* F2: first close the frame, then see whether a thief was faster. */
-    heist_store_relaxed(&c.frame->fn, (heist_frame_fn *)0);
+    heist_store_relaxed(&c.frame->fn, none);
     /* F2: in this order.  kept: compilers are not checked by the checker but by
      * tools/check-assembly. */
     heist_fence_compiler();
@@ -130,8 +131,8 @@ HEIST_INLINE bool heist_join(heist_ctx c)
 
 /*
  * Steps back to the newest open fork of several and ends it: joins it, and if
- * nobody took it runs its function here, so that either way the slot holds the
- * result.
+ * nobody took it runs its function here, with a copy of the frame, so that either
+ * way the slot holds the result.
  *
  *     heist_ctx k = c;
  *     for (int i = 0; i < n; i++) {

@@ -37,7 +37,8 @@ extern "C" {
  * fork().  In the child the graphs are there and can be run, also those that
  * another thread was just running or making ready, but not those that it was just
  * building or changing.  The flows that were under way are the parent's: they are
- * neither waited for nor closed, and limits that they hold stay held.
+ * neither waited for nor closed, and limits that they hold stay held.  A child that
+ * was made in a node does not return from it.
  *
  * Conditions.  The edges out of a condition are *weak*: its function chooses
  * which one is followed, and nobody waits for them.  Edges may lead back: that is

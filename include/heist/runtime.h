@@ -23,8 +23,8 @@ extern "C" {
  *
  *     heist_stop(rt, HEIST_FOREVER);
  *
- * Wherever a runtime is asked for, NULL means the one that the caller works in,
- * and outside of all tasks and regions the default one of the process, which
+ * Wherever a runtime is asked for, NULL means the one that the caller works in
+ * (but for heist_stop), and outside of all tasks and regions the default one of the process, which
  * starts at its first use with a zeroed config (the environment variable
  * HEIST_WORKERS, if it is a number from 1 to 4096, sets its workers).
  */
@@ -49,12 +49,12 @@ typedef enum heist_idle {
  */
 typedef struct heist_config {
     unsigned workers;          /* min(affinity mask, cgroup quota); to 4096 */
-    unsigned queue_capacity;   /* injector, rounded up to 2^k; 256 */
-    unsigned steal_attempts;   /* passes over all victims, at least; 32 */
+    unsigned queue_capacity;   /* injector, rounded up to 2^k; 256; to 2^30 */
+    unsigned steal_attempts;   /* passes over all victims; 32; to 4096 */
     heist_exposure exposure;   /* HEIST_ON_DEMAND */
     heist_time quantum;        /* for HEIST_QUANTUM; 100 us */
     heist_idle idle;           /* HEIST_BALANCED */
-    size_t stack_bytes;        /* of tasks; 8 MiB, from 64 KiB to 63 MiB */
+    size_t stack_bytes;        /* of tasks; 8 MiB; at least 64 KiB, to 63 MiB */
     uint64_t seed;             /* of the victims' choice; 0 = a fixed one */
     bool unpinned;             /* sleeping workers have no home CPU */
     heist_allocator allocator; /* of tasks, queues, workers; malloc, free; like
@@ -83,8 +83,8 @@ HEIST_API int heist_start(heist_runtime **out, const heist_config *config);
 
 /*
  * Stops a runtime: takes no more work from outside, finishes what was taken
- * and what that spawns, ends the workers and frees the memory.  NULL stops the
- * default runtime; its next use starts it again.  The hooks of the workers that end
+ * and what that spawns, ends the workers and frees the memory (address space is
+ * kept for the next one).  NULL stops the default runtime, wherever it is called; its next use starts it again.  The hooks of the workers that end
  * are waited for whatever the deadline.
  *
  * From:    any thread that is not inside a task of rt; one thread at a time, and
@@ -222,8 +222,8 @@ HEIST_API void heist_scope_open(heist_scope *s, heist_runtime *rt);
 
 /*
  * Runs fn(c, arg) on some worker.  When there is no memory or no room it runs
- * here and now; if not even that can be, because rt is stopping, the scope's
- * error says so.
+ * here and now; if not even that can be, because rt is stopping or there is no
+ * memory for a stack of frames, the scope's error says so.
  *
  * From:   the thread that opened s, or a task of s, before close returns.
  * Misuse: spawning into a closed scope aborts in a checked build.
