@@ -116,7 +116,8 @@ bool hi_frame_unexpose(hi_worker *w, heist_frame *f)
 
 static bool take_in(heist_frame *f, uintptr_t exposed, heist_frame *cursor)
 {
-    /* F3: what the owner wrote before it exposed the frame.  F6: where we are. */
+    /* F3: what the owner wrote before it exposed the frame.  F6: where we are.
+     * kept release: nearly always F7 has shown the owner our strand as well. */
     return heist_cas_acq_rel(&f->state, &exposed,
                              state_of(cursor, HI_FRAME_TAKEN));
 }

@@ -475,6 +475,33 @@ static void join_or_next_piece(unsigned id)
     }
 }
 
+/* --- regions ----------------------------------------------------------------- */
+
+/* Thread 1's strand was in thread 0's region, and begins something else. */
+static void setup_region(void)
+{
+    setup_another();
+    hi_strand_enter_region(strands[1], &workers[0]);
+}
+
+static void begin_or_take_own(unsigned id)
+{
+    if (id == 0) {
+        heist_frame *f = strands[1]->base;
+        model_check(!hi_frame_take(f, strands[0]->base, &workers[0]));
+        return;
+    }
+    hi_strand_enter_region(strands[id], NULL);
+    hi_strand_reset(strands[id], false);
+    expose_another(root_of(id));
+}
+
+static void after_region(void)
+{
+    model_check(runs[1][1] == 1);
+    pool_close(rt);
+}
+
 /* --- calls for work --------------------------------------------------------- */
 
 /* What a thief does that finds nothing but private frames: call, then look
@@ -565,7 +592,7 @@ static const model_test tests[] = {
      MODEL_BOUNDS(2, 1, 4, 2)},
     {MODEL_TEST("a_joiner_runs_what_its_thief_exposed", 2, setup_chain,
                 chain_of_two, after_chain, owner_leapt),
-     MODEL_BOUNDS(2, 1, 4, 2)},
+     MODEL_BOUNDS(2, 2, 4, 2)},
     {MODEL_TEST("a_joiner_leaps_up_to_the_limit", 2, setup_nested_once_more,
                 chain_of_two, after_chain, owner_leapt),
      MODEL_BOUNDS(2, 1, 4, 2)},
@@ -579,6 +606,9 @@ static const model_test tests[] = {
     {MODEL_TEST("a_joiner_leaves_what_its_thief_begins_next", 2, setup_another,
                 join_or_next_piece, after, first_frame_had_both),
      MODEL_BOUNDS(4, 2, 4, 2)},
+    {MODEL_TEST("a_guest_takes_no_frame_of_another_region", 2, setup_region,
+                begin_or_take_own, after_region, NULL),
+     MODEL_BOUNDS(3, 2, 4, 2)},
     {MODEL_TEST("a_call_for_work_disturbs_no_fork_and_no_join", 2, setup,
                 fork_or_call, after, first_frame_had_both),
      MODEL_BOUNDS(2, 1, 4, 2)},
