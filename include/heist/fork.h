@@ -172,7 +172,8 @@ typedef void heist_root_fn(heist_ctx c, void *arg);
  *
  * While the thread waits it helps with this region and runs tasks that it has
  * spawned itself, and the call returns when those it began have ended, too: what
- * they wait for must not be what the caller does afterwards.
+ * they wait for must not be what the caller does afterwards.  When fn has returned
+ * it begins only tasks with a scope or a latch.
  *
  * 1,024 threads that are not the library's can work in a runtime.  For one more,
  * or one for which there is no memory, fn runs on a worker and a worker's stack.

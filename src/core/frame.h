@@ -33,10 +33,12 @@ enum {
     HI_FRAME_LETTER = 63
 };
 
-/* In a deque, frames and jobs are told from tasks by a low bit. */
+/* In a deque, frames and jobs are told from tasks by a low bit, and tasks that
+ * somebody waits for from others. */
 enum {
     HI_TICKET_FRAME = 1,
-    HI_TICKET_JOB = 2
+    HI_TICKET_JOB = 2,
+    HI_TICKET_AWAITED = 4
 };
 
 static inline uintptr_t hi_frame_ticket(heist_frame *f)
@@ -62,6 +64,11 @@ static inline bool hi_ticket_is_job(uintptr_t item)
 static inline bool hi_ticket_is_task(uintptr_t item)
 {
     return !(item & (HI_TICKET_FRAME | HI_TICKET_JOB));
+}
+
+static inline hi_task *hi_ticket_task(uintptr_t item)
+{
+    return (hi_task *)(item & ~(uintptr_t)HI_TICKET_AWAITED);
 }
 
 static inline heist_frame *hi_ticket_frame(uintptr_t item)

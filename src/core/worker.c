@@ -123,7 +123,7 @@ static int64_t next_deadline(const hi_worker *w)
 
 static work from_item(const hi_worker *w, uintptr_t item, heist_frame *cursor)
 {
-    if (hi_ticket_is_task(item)) return (work){WORK_TASK, (void *)item};
+    if (hi_ticket_is_task(item)) return (work){WORK_TASK, hi_ticket_task(item)};
     if (hi_ticket_is_job(item)) return (work){WORK_JOB, hi_ticket_job(item)};
     heist_frame *f = hi_ticket_frame(item);
     if (hi_frame_take(f, cursor, w->guest ? w : NULL))
@@ -157,7 +157,8 @@ int hi_worker_push_task(hi_worker *w, hi_task *t)
         heist_store_relaxed(&w->mixed, 0); /* relaxed: before-D1 */
     else if (!hi_ticket_is_task(hi_deque_newest(&w->deque)))
         heist_store_relaxed(&w->mixed, 1); /* relaxed: before-D1 */
-    return hi_deque_push(&w->deque, (uintptr_t)t);
+    uintptr_t awaited = t->scope || t->done ? HI_TICKET_AWAITED : 0;
+    return hi_deque_push(&w->deque, (uintptr_t)t | awaited);
 }
 
 /* May this worker's oldest item be taken by more threads than there are workers? */
@@ -184,12 +185,19 @@ static bool may_take(const hi_worker *w, uintptr_t item)
                          may_help(w, hi_strand_of(hi_ticket_frame(item))));
 }
 
+/* A guest that wants to leave begins no task but those that somebody waits for: it
+ * may be one of its own. */
+static bool may_begin_newest(const hi_worker *w)
+{
+    uintptr_t item = hi_deque_newest(&w->deque);
+    return !w->finishing || !hi_ticket_is_task(item) ||
+           (item & HI_TICKET_AWAITED);
+}
+
 static work from_deque(hi_worker *w, heist_frame *cursor)
 {
     uintptr_t item;
-    /* A guest that wants to leave begins no task: others do. */
-    while (!(w->finishing && hi_ticket_is_task(hi_deque_newest(&w->deque))) &&
-           (item = hi_deque_pop(&w->deque)) != 0) {
+    while (may_begin_newest(w) && (item = hi_deque_pop(&w->deque)) != 0) {
         work got = from_item(w, item, cursor);
         if (got.kind != WORK_NONE) return got;
     }

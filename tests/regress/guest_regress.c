@@ -589,18 +589,57 @@ static void begin_one(heist_ctx c, void *arg)
     heist_store_release(&root_over, 1);
 }
 
-TEST(a_guest_whose_root_has_ended_begins_no_task)
+/* With the only worker away until this thread has left. */
+static void run_and_leave(heist_root_fn *root)
 {
     heist_latch away;
+    heist_store_relaxed(&root_over, 0);
+    heist_store_relaxed(&guest_left, 0);
     heist_latch_init(&never, 1);
     heist_latch_init(&task_begun, 1);
     heist_latch_init(&away, 1);
     CHECK_EQ(heist_start(&pool, &(heist_config){.workers = 1}), 0);
     CHECK_EQ(heist_spawn(pool, stay_away, &away, NULL, HEIST_FOREVER), 0);
     CHECK_EQ(heist_latch_wait(&away, HEIST_FOREVER), 0);
-    CHECK_EQ(heist_run(pool, begin_one, NULL), 0);
+    CHECK_EQ(heist_run(pool, root, NULL), 0);
     heist_store_release(&guest_left, 1);
     CHECK_EQ(heist_stop(pool, HEIST_FOREVER), 0);
+}
+
+TEST(a_guest_whose_root_has_ended_begins_no_task)
+{
+    run_and_leave(begin_one);
+}
+
+static int nothing_at_all(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    return 0;
+}
+
+static int await_after_the_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_latch_arrive(&task_begun);
+    wait_until(&root_over);
+    heist_scope s;
+    heist_scope_open(&s, pool);
+    heist_scope_spawn(&s, nothing_at_all, NULL);
+    CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
+    return 0;
+}
+
+static void begin_one_that_waits(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    CHECK_EQ(heist_spawn(pool, await_after_the_root, NULL, NULL, HEIST_NOW), 0);
+    CHECK_EQ(heist_latch_wait(&task_begun, HEIST_FOREVER), 0);
+    heist_store_release(&root_over, 1);
+}
+
+TEST(a_guest_whose_root_has_ended_runs_what_its_tasks_wait_for)
+{
+    run_and_leave(begin_one_that_waits);
 }
 
 /* --- a region in another runtime ------------------------------------------------ */
