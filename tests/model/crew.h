@@ -78,7 +78,7 @@ static inline void crew_run_item(hi_worker *w, uintptr_t item)
     } else if (hi_ticket_is_job(item)) {
         hi_ticket_job(item)->source->run(c, hi_ticket_job(item));
     } else {
-        hi_task_run(w, (hi_task *)item, s->base);
+        hi_task_run(w, hi_ticket_task(item), s->base);
     }
 }
 

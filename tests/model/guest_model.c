@@ -8,6 +8,8 @@
  */
 #include "pool.h"
 
+#include "core/frame.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -228,7 +230,7 @@ static void sleep_and_work(hi_worker *w)
     hi_self_set(w);
     do {
         why = hi_sleep_park(w, HEIST_SECOND);
-        hi_task *task = (hi_task *)pool_local(w);
+        hi_task *task = hi_ticket_task(pool_local(w));
         if (task) {
             hi_sleep_found(w);
             hi_task_run(w, task, strand->base);

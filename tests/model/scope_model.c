@@ -10,6 +10,8 @@
  */
 #include "pool.h"
 
+#include "core/frame.h"
+
 #include <errno.h>
 
 enum {
@@ -387,7 +389,7 @@ static bool is_hand(unsigned id)
     if (id == 0) return false;
     hi_worker *w = &rt->pool[id - 1];
     hi_self_set(w);
-    for (hi_task *t; (t = (hi_task *)hi_deque_pop(&w->deque));)
+    for (hi_task *t; (t = hi_ticket_task(hi_deque_pop(&w->deque)));)
         hi_task_run(w, t, w->native->base);
     hi_self_set(NULL);
     return true;
