@@ -10,8 +10,9 @@
  *   I3  who changes EXPOSED owns the frame: the owner (to PRIVATE) or one thief
  *       (to TAKEN).
  *   I4  an open frame has a function from fork to join, a free slot none.
- *   I5  a life of a strand is what its loop begins, from one reset to the next.  A
- *       frame that is EXPOSED was so in one that has not ended.
+ *   I5  what a strand's loop begins, and what a join leaps to, is a life of it, and
+ *       has a number of its own.  An EXPOSED frame carries that of the life it was
+ *       exposed in, which has not ended.
  *
  * Edges
  *   F1  fork    release fn     ->  rescue  acquire fn     the arguments
@@ -20,7 +21,7 @@
  *   F4  run     swap state     ->  settle  acquire state  the result
  *   F5  wait    CAS state      ->  run     swap state     the suspended strand
  *   F6  take    CAS state      ->  leap    acquire state  the thief's strand
- *   F7  reset   release life   ->  leap    acquire life   what has ended before it
+ *   F7  begin   release life   ->  leap    acquire life   what has ended before it
  *
  * F2 is a Dekker pair without a fence in join: the rescuer raises the line and
  * then makes every running thread of the process pass a full barrier
@@ -189,10 +190,10 @@ heist_frame *hi_frame_rescue(hi_strand *s, heist_frame *cursor,
  * exposed on top of it, on our own stack above f.  It must be a descendant of f:
  * no deeper in the tree than the serial program would be, and nothing that might
  * wait for what comes after our join.  But the thief may end f and begin something
- * else while we look.  So the frame is taken by the life in which it was exposed:
- * that which the strand was in while f was still TAKEN.  If the thief's loop took
- * f, f is that life.  If the thief leapt to f, that life waits for what we are a
- * part of, and has nothing above the thief's cursor but f.
+ * else while we look.  So frames are taken by the number of the life in which they
+ * were exposed: at most that which the strand was in while f was still TAKEN.  What
+ * the thief begins after f has a larger one.  What has a smaller one has ended; or it
+ * is what f stands on, if the thief leapt to f, and below its cursor.
  *
  * C stacks are finite: at most NESTED_MAX such frames stand on one of them.
  */
@@ -208,12 +209,16 @@ typedef struct found {
     heist_frame *frame;
 } found;
 
-/* Runs it, if it was exposed in that life.  The ticket goes with it. */
+/* Runs it, if it was exposed in that life or before.  The ticket goes with it. */
 static bool leap_to(hi_worker *w, hi_strand *s, heist_frame *f, found t,
                     uintptr_t life)
 {
-    if (!take_in(t.frame, exposed_in(life), f + 1)) return false;
+    uintptr_t state =
+        heist_load_relaxed(&t.frame->state); /* relaxed: before-F3 */
+    if (!is_exposed(state) || state > exposed_in(life)) return false;
+    if (!take_in(t.frame, state, f + 1)) return false;
     hi_deque_steal_at(t.deque, t.place);
+    hi_strand_begin(s);
     hi_count(&w->stats.stolen, 1);
     s->nested++;
     hi_frame_run(w, t.frame, f + 1);
@@ -254,12 +259,12 @@ void hi_frame_settle(hi_worker *w, hi_strand *s, heist_frame *f)
         /* F4: the result.  F6: the thief. */
         uintptr_t state = heist_load_acquire(&f->state);
         if (state == HI_FRAME_DONE) break;
-        if (leapfrog(w, s, f, state) == LEAP_AGAIN) {
-            spins = 0;
-        } else if (w->orphan) { /* its runtime may have been stopped */
+        if (w->orphan) { /* its runtime may have been stopped */
             hi_die(__FILE__, __LINE__,
                    "fork() inside a task: the child joined what a worker of "
                    "the parent had taken");
+        } else if (leapfrog(w, s, f, state) == LEAP_AGAIN) {
+            spins = 0;
         } else if (++spins < w->rt->settle_spins) {
             hi_cpu_relax();
         } else if (heist_cas_release(&f->state, &state, /* F5: wake us. */

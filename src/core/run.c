@@ -112,6 +112,7 @@ static int serial_run(heist_root_fn *fn, void *arg)
     if (rc == 0) {
         alone.before = hi_self_get();
         heist_store_relaxed(&alone.native->worker, &alone); /* relaxed: init */
+        hi_context_adopt(&alone.native->context);
         hi_strand_reset(alone.native, false);
         hi_self_set(&alone);
         guest_run(&alone, fn, arg);

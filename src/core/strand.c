@@ -165,8 +165,7 @@ void hi_strand_reset(hi_strand *s, bool fresh)
 {
     /* A rescuer that looked at what ran last may still be at it. */
     hi_lock_take(&s->lock);
-    uintptr_t life = heist_load_relaxed(&s->life); /* relaxed: own-field */
-    heist_store_release(&s->life, life + 1); /* F7: the last one has ended. */
+    hi_strand_begin(s);
     heist_store_relaxed(&s->split, s->base); /* relaxed: under-lock */
     heist_store_relaxed(&s->hungry, 0);      /* relaxed: hint */
     s->mark = s->base;

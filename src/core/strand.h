@@ -155,6 +155,13 @@ static inline void hi_strand_enter_region(hi_strand *s, struct hi_worker *g)
     heist_store_relaxed(&s->region, g); /* relaxed: hint */
 }
 
+/* Owner.  What runs on s from now on is another life of it. */
+static inline void hi_strand_begin(hi_strand *s)
+{
+    uintptr_t life = heist_load_relaxed(&s->life); /* relaxed: own-field */
+    heist_store_release(&s->life, life + 1); /* F7: the last one has ended. */
+}
+
 /* Owner, before the region: its first fork shall look around. */
 static inline void hi_strand_look_first(hi_strand *s)
 {

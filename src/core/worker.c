@@ -26,8 +26,7 @@ enum {
     TURNS = 3,      /* ... and so many kinds of it there are */
     VISITS = 16,    /* to others' deques in one turn */
     BATCH = 16,     /* taken from the injector in one go */
-    CALL_AGAIN = 4, /* passes of a search from one call to the next */
-    SPARES_MAX = 32 /* strands kept for the next waits while it sleeps */
+    CALL_AGAIN = 4  /* passes of a search from one call to the next */
 };
 
 /* What a worker can do next. */
@@ -66,28 +65,13 @@ int hi_worker_init(hi_worker *w, const heist_allocator *allocator)
     return 0;
 }
 
-static void put_spare(hi_worker *w, hi_strand *s)
-{
-    s->next = w->spare;
-    w->spare = s;
-}
-
-/* Gives the memory of the others back. */
-static void keep_spares(hi_worker *w, unsigned most)
-{
-    hi_strand **link = &w->spare, *s;
-    for (; *link && most > 0; most--)
-        link = &(*link)->next;
-    while ((s = *link)) {
-        *link = s->next;
-        hi_strand_destroy(s);
-    }
-}
-
 void hi_worker_free_spare(hi_worker *w)
 {
     hi_strand *s;
-    keep_spares(w, 0);
+    while ((s = w->spare)) {
+        w->spare = s->next;
+        hi_strand_destroy(s);
+    }
     while ((s = w->bare)) {
         w->bare = s->next;
         hi_strand_destroy(s);
@@ -234,26 +218,30 @@ typedef struct pass {
     bool hidden; /* met private frames */
 } pass;
 
-/* Takes the oldest item, or a guest the one that was it a moment ago: that frame
- * or none.  The ticket stays for others until the frame is taken. */
-static hi_steal take_oldest(const hi_worker *w, hi_deque *d, uintptr_t item,
-                            int64_t place, heist_frame *cursor, work *got)
+static hi_steal take_oldest(const hi_worker *w, hi_deque *d,
+                            heist_frame *cursor, work *got)
 {
-    hi_steal result = HI_STEAL_TAKEN;
-    if (w->guest) {
-        if (!item) return HI_STEAL_EMPTY;
-        *got = from_item(w, item, cursor);
-        if (got->kind == WORK_NONE &&
-            hi_frame_is_exposed(hi_ticket_frame(item)))
-            return HI_STEAL_EMPTY; /* of another region by now */
-        hi_deque_steal_at(d, place);
-    } else {
-        result = hi_deque_steal(d, &item);
-        if (result == HI_STEAL_TAKEN) *got = from_item(w, item, cursor);
-    }
+    uintptr_t item;
+    hi_steal result = hi_deque_steal(d, &item);
+    if (result != HI_STEAL_TAKEN) return result;
+    *got = from_item(w, item, cursor);
     /* A stale ticket: there may be more. */
-    bool stale = result == HI_STEAL_TAKEN && got->kind == WORK_NONE;
-    return stale ? HI_STEAL_RETRY : result;
+    return got->kind == WORK_NONE ? HI_STEAL_RETRY : HI_STEAL_TAKEN;
+}
+
+/* A guest wants frames of its region.  The ticket stays for others until it has the
+ * frame, or is stale. */
+static hi_steal take_own(const hi_worker *g, hi_deque *d, heist_frame *cursor,
+                         work *got)
+{
+    int64_t place;
+    uintptr_t item = hi_deque_peek(d, &place);
+    if (!item || !may_take(g, item)) return HI_STEAL_EMPTY;
+    *got = from_item(g, item, cursor);
+    if (got->kind == WORK_NONE && hi_frame_is_exposed(hi_ticket_frame(item)))
+        return HI_STEAL_EMPTY; /* of another region by now */
+    hi_deque_steal_at(d, place);
+    return got->kind == WORK_NONE ? HI_STEAL_RETRY : HI_STEAL_TAKEN;
 }
 
 /* Of n victims the i-th after w, which is none of them. */
@@ -273,12 +261,11 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor, bool again)
     uint32_t start = n > 1 ? hi_random_below(&w->random, n - 1) : 0;
     for (uint32_t i = 0; i + 1 < n; i++) {
         hi_worker *victim = victim_after(w, n, start + i);
-        int64_t place = 0;
-        uintptr_t item = hi_deque_peek(&victim->deque, &place);
+        uintptr_t item = hi_deque_oldest(&victim->deque);
         if (crowded && !is_for_all(victim, item)) continue;
         if (item && !may_take(w, item)) continue;
-        hi_steal got =
-            take_oldest(w, &victim->deque, item, place, cursor, &p.found);
+        hi_steal got = (w->guest ? take_own : take_oldest)(w, &victim->deque,
+                                                           cursor, &p.found);
         if (got == HI_STEAL_TAKEN) {
             hi_count(&w->stats.stolen, 1);
             return p;
@@ -453,8 +440,7 @@ static work from_another(hi_worker *w, heist_frame *cursor)
         hi_worker *victim = victim_after(w, n, turn * VISITS + i);
         uintptr_t item = hi_deque_oldest(&victim->deque);
         if (!item || (crowded && !is_for_all(victim, item))) continue;
-        if (take_oldest(w, &victim->deque, item, 0, cursor, &got) !=
-            HI_STEAL_TAKEN)
+        if (take_oldest(w, &victim->deque, cursor, &got) != HI_STEAL_TAKEN)
             continue;
         hi_count(&w->stats.stolen, 1);
         break;
@@ -563,7 +549,6 @@ static work next_work(hi_worker *w, hi_strand *s)
             got.kind = WORK_END;
             break;
         }
-        keep_spares(w, SPARES_MAX);
         why = hi_sleep_park(w, next_deadline(w));
         w->called = why == HI_WAKE_WORK;
         if (why == HI_WAKE_DEADLINE) expire(w);
@@ -581,6 +566,12 @@ static work next_work(hi_worker *w, hi_strand *s)
     if (got.kind != WORK_END)
         hi_sleep_see_to_watch(w->rt, got.kind != WORK_FRAME);
     return got;
+}
+
+static void put_spare(hi_worker *w, hi_strand *s)
+{
+    s->next = w->spare;
+    w->spare = s;
 }
 
 static void step_aside(hi_worker *w, hi_strand *self, hi_strand *to)

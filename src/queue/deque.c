@@ -261,10 +261,12 @@ bool hi_deque_is_empty(const hi_deque *d)
     return distance(top, bottom) <= 0;
 }
 
-uintptr_t hi_deque_peek(const hi_deque *d, int64_t *place)
+/* With `sure`, what it shows was at that place when it was the oldest. */
+static inline uintptr_t look(const hi_deque *d, int64_t *place, bool sure)
 {
     for (;;) {
-        int64_t top = heist_load_relaxed(&d->top); /* relaxed: hint */
+        int64_t top = heist_load_relaxed(&d->top); /* relaxed: before-D2 */
+        if (sure) heist_fence_seq_cst();           /* D2: as in steal. */
         /* D1: every slot below this bottom is written. */
         int64_t bottom = heist_load_acquire(&d->bottom);
         if (distance(top, bottom) <= 0) return 0;
@@ -282,5 +284,10 @@ uintptr_t hi_deque_peek(const hi_deque *d, int64_t *place)
 uintptr_t hi_deque_oldest(const hi_deque *d)
 {
     int64_t place;
-    return hi_deque_peek(d, &place);
+    return look(d, &place, false);
+}
+
+uintptr_t hi_deque_peek(const hi_deque *d, int64_t *place)
+{
+    return look(d, place, true);
 }

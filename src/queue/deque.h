@@ -61,7 +61,7 @@ bool hi_deque_is_empty(const hi_deque *d);
 /* Any thread.  The oldest item, or 0; it may be gone by now. */
 uintptr_t hi_deque_oldest(const hi_deque *d);
 
-/* The same, and its place: no other item ever has it. */
+/* The same, and its place: as long as it is the oldest no other item is there. */
 uintptr_t hi_deque_peek(const hi_deque *d, int64_t *place);
 
 #endif

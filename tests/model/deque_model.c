@@ -226,12 +226,24 @@ static unsigned steal(unsigned by, unsigned op)
     return got;
 }
 
+/* Takes what it has looked at: that, and nothing else. */
+static void steal_seen(unsigned by)
+{
+    int64_t place = 0;
+    unsigned call = model_call(STEAL, 1);
+    uintptr_t word = hi_deque_peek(&deque, &place);
+    bool taken = word && hi_deque_steal_at(&deque, place);
+    model_return(call, taken ? received(word, by) : RETRY);
+    model_saw(taken ? STOLEN : STOLEN_NOTHING);
+}
+
 static void act(unsigned by, char what)
 {
     switch (what) {
     case 'p': push(); break;
     case 'o': model_saw(pop() ? POPPED : POPPED_NOTHING); break;
     case 's': steal(by, STEAL); break;
+    case 'k': steal_seen(by); break;
     case 'q': steal(by, STEAL_ONLY); break;
     case 'r': steal(by, STEAL_EXCEPT); break;
     default: pop_if((unsigned)(what - '0')); break;
@@ -436,6 +448,12 @@ static void wrap_thieves(void)
 static void popped_if_newest(void)
 {
     start((scenario){.capacity = 2, .before = "pp", .script = {"0100", "ss"}});
+}
+
+static void seen_and_taken(void)
+{
+    start(
+        (scenario){.capacity = 4, .before = "pp", .script = {"1p", "s", "k"}});
 }
 
 static void taken_or_left(void)
@@ -726,6 +744,9 @@ static const model_test tests[] = {
      .setup = model_calls_reset,
      .thread = known_histories,
      .after = nothing},
+    {MODEL_TEST("what_was_seen_is_what_is_taken", 3, seen_and_taken, play,
+                check, NULL),
+     MODEL_BOUNDS(3, 2, 3, 2)},
     PLAY("the_last_item_has_one_taker", 2, last_item, both_win_sometimes, 4, 6),
     PLAY("the_last_item_has_one_taker_of_three", 3, last_item_thieves,
          every_outcome, 2, 4),

@@ -475,6 +475,74 @@ static void join_or_next_piece(unsigned id)
     }
 }
 
+/*
+ * Thread 1 joins `outer`, which thread 0 runs, and helps with both halves of it.
+ * A ticket left over from an earlier frame in its slot lets it take the newer one
+ * first, and then the older one, which is no part of the newer one: what it forks
+ * may wait for what thread 0 does after its join of that.
+ */
+static hi_futex begun, go_on;
+
+static void wait_for_join(heist_ctx c, heist_frame *f)
+{
+    (void)c, (void)f;
+    pool_await(&joined);
+}
+
+static void older(heist_ctx c, heist_frame *f)
+{
+    (void)f;
+    heist_fork(c, wait_for_join);
+    if (model_self() == 1) {
+        bool newer_was_first = heist_load_relaxed(&begun);
+        hi_strand_expose_all(&workers[1], hi_strand_from(c.strand));
+        if (newer_was_first) pool_await(&joined);
+        pool_tell(&begun);
+    }
+    if (heist_join(c)) wait_for_join(c, NULL);
+}
+
+static void newer(heist_ctx c, heist_frame *f)
+{
+    (void)c, (void)f;
+    pool_tell(&begun);
+    pool_await(&go_on);
+}
+
+static void outer(heist_ctx c, heist_frame *f)
+{
+    (void)f;
+    heist_ctx k = heist_fork(c, older);
+    heist_fork(k, newer);
+    hi_strand_expose_all(&workers[0], strands[0]);
+    pool_await(&begun);
+    pool_tell(&go_on);
+    if (heist_join(k)) newer(k, NULL);
+    pool_tell(&joined);
+    if (heist_join(c)) older(c, NULL);
+}
+
+static void setup_siblings(void)
+{
+    setup();
+    rt->settle_spins = 1000000;
+    hi_deque_push(&workers[0].deque, hi_frame_ticket(strands[0]->base + 1));
+    heist_fork(root_of(1), outer);
+    hi_strand_expose_all(&workers[1], strands[1]);
+    uintptr_t item;
+    model_check(hi_deque_steal(&workers[1].deque, &item) == HI_STEAL_TAKEN);
+    model_check(hi_frame_take(strands[1]->base, strands[0]->base, NULL));
+    hi_strand_reset(strands[0], false);
+}
+
+static void join_or_run_outer(unsigned id)
+{
+    if (id == 0)
+        hi_frame_run(&workers[0], strands[1]->base, strands[0]->base);
+    else
+        heist_join(root_of(1));
+}
+
 /* --- regions ----------------------------------------------------------------- */
 
 /* Thread 1's strand was in thread 0's region, and begins something else. */
@@ -606,6 +674,9 @@ static const model_test tests[] = {
     {MODEL_TEST("a_joiner_leaves_what_its_thief_begins_next", 2, setup_another,
                 join_or_next_piece, after, first_frame_had_both),
      MODEL_BOUNDS(4, 2, 4, 2)},
+    {MODEL_TEST("a_joiner_leaves_what_its_thief_leaps_to_next", 2,
+                setup_siblings, join_or_run_outer, after, NULL),
+     MODEL_BOUNDS(1, 0, 2, 1)},
     {MODEL_TEST("a_guest_takes_no_frame_of_another_region", 2, setup_region,
                 begin_or_take_own, after_region, NULL),
      MODEL_BOUNDS(3, 2, 4, 2)},

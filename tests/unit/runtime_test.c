@@ -494,49 +494,6 @@ TEST(a_worker_that_was_woken_for_nothing_was_not_busy)
     stop(rt);
 }
 
-static int wait_for_latch(heist_ctx c, void *latch)
-{
-    (void)c;
-    return heist_latch_wait(latch, HEIST_FOREVER);
-}
-
-static int count_spares(heist_ctx c, void *n)
-{
-    (void)c;
-    for (hi_strand *s = hi_worker_self()->spare; s; s = s->next)
-        ++*(int *)n;
-    return 0;
-}
-
-TEST(a_worker_that_sleeps_keeps_few_of_the_stacks_of_many_waits)
-{
-    enum {
-        TASKS = 100,
-        KEPT = 32
-    };
-
-    int kept = 0;
-    heist_runtime *rt = start(1);
-    heist_latch latch;
-    heist_latch_init(&latch, 1);
-    heist_scope scope;
-    heist_scope_open(&scope, rt);
-    for (int i = 0; i < TASKS; i++)
-        heist_scope_spawn(&scope, wait_for_latch, &latch);
-    heist_stats s;
-    do
-        CHECK_EQ(heist_stats_read(rt, 0, &s), 0);
-    while (s.suspended < TASKS);
-    heist_latch_arrive(&latch);
-    CHECK_EQ(heist_scope_close(&scope, HEIST_FOREVER), 0);
-    CHECK_EQ(heist_stats_read(rt, 0, &s), 0);
-    hi_sleep_post(rt); /* if it sleeps already, once more */
-    once_parked(rt, s.parked);
-    CHECK_EQ(heist_broadcast(rt, count_spares, &kept), 0);
-    CHECK(kept > 0 && kept <= KEPT);
-    stop(rt);
-}
-
 static int cross_spawn(heist_ctx c, void *arg)
 {
     (void)c;
