@@ -123,7 +123,8 @@ HEIST_API heist_node heist_graph_add_choice(heist_graph *g, const char *name,
  * the nodes of g.
  *
  * From:    whoever builds g; module is not changed while g exists and runs.
- * Returns: as heist_graph_add.
+ * Returns: as heist_graph_add; HEIST_NO_NODE as well when module is NULL, which
+ *          g remembers as -EINVAL.
  */
 HEIST_API heist_node heist_graph_add_module(heist_graph *g, const char *name,
                                             heist_graph *module, void *context);
@@ -143,7 +144,8 @@ HEIST_API int heist_graph_set(heist_graph *g, heist_node node,
  * From:    whoever builds g.
  * Returns: 0; -EINVAL: no such node, or an edge to itself (from a condition it
  *          is allowed: a loop of one, begun from outside); -ENOMEM; -EBUSY: g
- *          runs.  An edge that is made twice is found by heist_graph_check.
+ *          runs.  heist_graph_check names the first that was refused, and
+ *          finds one that is made twice.
  */
 HEIST_API int heist_graph_edge(heist_graph *g, heist_node before,
                                heist_node after);
@@ -279,7 +281,7 @@ HEIST_API const char *heist_graph_name(const heist_graph *g, heist_node node);
  *          -EINVAL: a node that could be started twice at once: both by a
  *          condition and by its predecessors, or from inside a loop that goes
  *          on; or one that branches reach a different number of times;
- *          the error of building; -ENOMEM.
+ *          the error of building ("edge a -> a: to itself"); -ENOMEM.
  */
 HEIST_API int heist_graph_check(heist_graph *g, char *why, size_t bytes);
 
@@ -312,8 +314,9 @@ typedef struct heist_flow_opts {
  *
  * From:    any thread; a task; a node, also of g itself.
  * Returns: 0; the negative errno of the node that failed first; -ETIMEDOUT;
- *          -EALREADY: a node was started while it ran; -EBUSY, -EINVAL: the
- *          profile, as heist_flow_start; what heist_graph_check returns; -ENOMEM;
+ *          -ECANCELED: a node has called heist_step_cancel; -EALREADY: a node
+ *          was started while it ran; -EBUSY, -EINVAL: the profile, as
+ *          heist_flow_start; what heist_graph_check returns; -ENOMEM;
  *          -ESHUTDOWN: rt is stopping; nothing was run then.
  * Memory:  flows are kept by the graph: runs after the first one, as many at a
  *          time as ever before, allocate nothing.
@@ -325,7 +328,7 @@ HEIST_API int heist_graph_run(heist_graph *g, const heist_flow_opts *opts,
  * The same n times, one after the other; 0 times does nothing.
  *
  * From:    as heist_graph_run.
- * Returns: as heist_graph_run.
+ * Returns: as heist_graph_run, -ECANCELED of any pass included.
  */
 HEIST_API int heist_graph_run_n(heist_graph *g, uint64_t n,
                                 const heist_flow_opts *opts,
@@ -335,7 +338,7 @@ HEIST_API int heist_graph_run_n(heist_graph *g, uint64_t n,
  * The same again and again until `until`, asked before each pass, says true.
  *
  * From:    as heist_graph_run.
- * Returns: as heist_graph_run.
+ * Returns: as heist_graph_run_n; -EINVAL: `until` is NULL.
  */
 HEIST_API int heist_graph_run_until(heist_graph *g, bool (*until)(void *ctx),
                                     const heist_flow_opts *opts,
@@ -383,7 +386,8 @@ HEIST_API void heist_flow_cancel(heist_flow *flow);
  * if it has none.
  *
  * From:   who closes the flow.
- * Misuse: more bytes than the output has abort in a checked build.
+ * Misuse: more bytes than the output has, so any of a node without one, abort
+ *         in a checked build; 0 bytes only ask.
  */
 HEIST_API const void *heist_flow_output(const heist_flow *flow, heist_node node,
                                         size_t bytes);
@@ -424,7 +428,7 @@ HEIST_API void heist_step_cancel(heist_step *step);
  *     heist_out(step, double) = 2 * heist_in(step, source, double);
  *
  * From:   a node, with its own step; `before` is of the same graph.
- * Misuse: more bytes than the output has abort in a checked build.
+ * Misuse: as heist_flow_output.
  */
 HEIST_API void *heist_step_output(const heist_step *step, size_t bytes);
 HEIST_API const void *heist_step_input(const heist_step *step,

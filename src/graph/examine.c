@@ -47,13 +47,24 @@ void hi_why_number(hi_why *why, uint32_t number)
 
 void hi_why_node(hi_why *why, uint32_t node)
 {
-    uint32_t name = why->graph->nodes[node].name;
-    if (name) {
-        hi_why_say(why, why->graph->names + name);
+    const heist_graph *g = why->graph;
+    uint32_t name = node < g->count ? g->nodes[node].name : 0;
+    if (node == HEIST_NO_NODE) {
+        hi_why_say(why, "HEIST_NO_NODE");
+    } else if (name) {
+        hi_why_say(why, g->names + name);
     } else {
         put(why, '#');
         hi_why_number(why, node);
     }
+}
+
+void hi_why_edge(hi_why *why, uint32_t from, uint32_t to)
+{
+    hi_why_say(why, "edge ");
+    hi_why_node(why, from);
+    hi_why_say(why, " -> ");
+    hi_why_node(why, to);
 }
 
 /* How far ahead memory is asked for: edges, and nodes in a list. */
@@ -80,10 +91,7 @@ typedef struct survey {
 
 static int made_twice(hi_why *why, uint32_t from, uint32_t to)
 {
-    hi_why_say(why, "edge ");
-    hi_why_node(why, from);
-    hi_why_say(why, " -> ");
-    hi_why_node(why, to);
+    hi_why_edge(why, from, to);
     hi_why_say(why, " made twice");
     return -EEXIST;
 }

@@ -18,9 +18,11 @@ typedef struct hi_why {
     bool cut; /* it is full */
 } hi_why;
 
-/* Adds text, or a node by its name or number.  What does not fit is cut. */
+/* Adds text, or a node by its name or number, which need not be one of the
+ * graph's.  What does not fit is cut. */
 void hi_why_say(hi_why *why, const char *text);
 void hi_why_node(hi_why *why, uint32_t node);
+void hi_why_edge(hi_why *why, uint32_t from, uint32_t to);
 void hi_why_number(hi_why *why, uint32_t number);
 
 /* --- trees ---------------------------------------------------------------- */

@@ -9,6 +9,7 @@
  */
 #include "graph/graph.h"
 
+#include "graph/examine.h"
 #include "graph/flow.h"
 #include "queue/memory.h"
 
@@ -349,17 +350,28 @@ int heist_graph_set(heist_graph *g, heist_node node, heist_node_fn *fn,
     return 0;
 }
 
+/* The call alone would not help: there are many of its kind. */
+static int failed_edge(heist_graph *g, hi_edge edge, const char *flaw,
+                       const char *call)
+{
+    if (g->error == 0) g->flawed = edge;
+    if (g->error == 0) g->flaw = flaw;
+    return failed(g, -EINVAL, call);
+}
+
 int heist_graph_edge(heist_graph *g, heist_node before, heist_node after)
 {
-    int rc = change_node(g, before, __func__);
+    int rc = change(g, __func__);
     if (rc < 0) return rc;
-    if (!is_node(g, after)) return failed(g, -EINVAL, __func__);
+    hi_edge edge = {before.id, after.id};
+    if (!is_node(g, before) || !is_node(g, after))
+        return failed_edge(g, edge, "no such node", __func__);
     if (before.id == after.id && !hi_node_is_weak(&g->nodes[before.id]))
-        return failed(g, -EINVAL, __func__);
+        return failed_edge(g, edge, "to itself", __func__);
     if (!reserve(g, &g->edges, &g->edge_capacity, g->edge_count, 1,
                  sizeof *g->edges))
         return failed(g, -ENOMEM, __func__);
-    g->edges[g->edge_count++] = (hi_edge){before.id, after.id};
+    g->edges[g->edge_count++] = edge;
     return 0;
 }
 
@@ -594,7 +606,13 @@ static void say(char *why, size_t bytes, const char *text)
 static int refuse(const heist_graph *g, char *why, size_t bytes)
 {
     const char *reason = g->error == -ENOMEM ? "no memory" : "wrong argument";
-    if (why && bytes) snprintf(why, bytes, "%s: %s", g->refused, reason);
+    hi_why line = {.graph = g, .text = why, .bytes = bytes};
+    if (g->flaw)
+        hi_why_edge(&line, g->flawed.from, g->flawed.to);
+    else
+        hi_why_say(&line, g->refused);
+    hi_why_say(&line, ": ");
+    hi_why_say(&line, g->flaw ? g->flaw : reason);
     return g->error;
 }
 

@@ -90,7 +90,9 @@ struct heist_graph {
     uint32_t extra_count, extra_capacity;
     hi_chunk *chunks;
     int error;                 /* the first one of building, ... */
-    const char *refused;       /* ... and the call that it was */
+    const char *refused;       /* ... and the call that it was, */
+    const char *flaw;          /* ... and of an edge, what is wrong with it; */
+    hi_edge flawed;            /* ... which one */
     bool weak;                 /* has conditions */
     bool prioritized, limited; /* it or a module of it */
     bool modules;              /* has nodes that are */

@@ -244,7 +244,7 @@ TEST(what_is_nothing_is_refused_and_the_call_is_named)
     check_refusal(g, heist_graph_retry(g, n, NULL), "heist_graph_retry");
     g = create();
     n = heist_graph_add(g, "a", NULL, NULL);
-    check_refusal(g, heist_graph_edge(g, n, n), "heist_graph_edge");
+    check_refusal(g, heist_graph_output(g, none, 8), "heist_graph_output");
     g = create();
     n = heist_graph_add_module(g, "m", NULL, NULL);
     CHECK_EQ(n.id, HEIST_NO_NODE);
@@ -252,6 +252,67 @@ TEST(what_is_nothing_is_refused_and_the_call_is_named)
     g = create();
     CHECK_EQ(heist_graph_run_until(g, NULL, NULL, HEIST_FOREVER), -EINVAL);
     heist_graph_destroy(g);
+}
+
+/* Of many calls that look alike; the later ones change nothing. */
+TEST(the_first_wrong_edge_is_named)
+{
+    const heist_node beyond = {77};
+    for (int kind = 0; kind < 7; kind++) {
+        heist_graph *g = create();
+        heist_node a = heist_graph_add(g, "a", NULL, NULL);
+        heist_node b = heist_graph_add(g, NULL, NULL, NULL);
+        heist_node c = heist_graph_add(g, "c", NULL, NULL);
+        CHECK_EQ(heist_graph_erase(g, c), 0);
+        int rc = 0;
+        const char *line = NULL;
+        switch (kind) {
+        case 0:
+            rc = heist_graph_edge(g, a, a);
+            line = "edge a -> a: to itself";
+            break;
+        case 1:
+            rc = heist_graph_edge(g, b, b);
+            line = "edge #1 -> #1: to itself";
+            break;
+        case 2:
+            rc = heist_graph_edge(g, a, beyond);
+            line = "edge a -> #77: no such node";
+            break;
+        case 3:
+            rc = heist_graph_succeed(g, b, &beyond, 1);
+            line = "edge #77 -> #1: no such node";
+            break;
+        case 4:
+            rc = heist_graph_edge(g, beyond, beyond);
+            line = "edge #77 -> #77: no such node";
+            break;
+        case 5:
+            rc = heist_graph_linearize(g, (heist_node[]){a, b, none}, 3);
+            line = "edge #1 -> HEIST_NO_NODE: no such node";
+            break;
+        default:
+            rc = heist_graph_edge(g, a, c);
+            line = "edge a -> #2: no such node";
+        }
+        CHECK_EQ(heist_graph_edge(g, b, b), -EINVAL);
+        CHECK_EQ(heist_graph_set(g, none, NULL, NULL), -EINVAL);
+        char why[80], cut[13];
+        CHECK_EQ(heist_graph_check(g, cut, sizeof cut), -EINVAL);
+        CHECK(strlen(cut) == 12 && strcmp(cut + 9, "...") == 0);
+        CHECK_EQ(heist_graph_check(g, why, sizeof why), -EINVAL);
+        CHECK(strcmp(why, line) == 0);
+        check_refusal(g, rc, line);
+    }
+}
+
+TEST(a_wrong_edge_after_another_error_is_not_the_first)
+{
+    heist_graph *g = create();
+    heist_node a = heist_graph_add(g, "a", NULL, NULL);
+    int rc = heist_graph_limit(g, a, NULL);
+    CHECK_EQ(heist_graph_edge(g, a, a), -EINVAL);
+    check_refusal(g, rc, "heist_graph_limit: wrong argument");
 }
 
 TEST(an_output_that_no_memory_could_hold_is_refused)
