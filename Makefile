@@ -34,8 +34,10 @@ test: all
 	@cd $(RELEASE) && HEIST_STRESS_SCALE=$${HEIST_STRESS_SCALE:-20} \
 	    ctest -j $(JOBS) --output-on-failure --no-tests=error
 
-# A peer that cannot be installed is skipped, not missed.
+# A peer that cannot be installed is skipped, not missed.  A name that is wrong
+# is told before anything is installed or built, if Python is there to do it.
 bench:
+	@! command -v python3 >/dev/null || bench/run --check-names --only '$(ONLY)'
 	@scripts/setup bench || echo 'bench: without what is missing'
 	@scripts/build build/bench-build $(OPTIONS) -DHEIST_BENCH=ON -DHEIST_TESTS=OFF
 	@bench/run --only '$(ONLY)'
