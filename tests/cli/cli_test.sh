@@ -491,11 +491,14 @@ run_script()
     status=$?
 }
 
-# Seen before anything is built.
+# Seen before anything is built.  `make test` needs no Python; what is written in
+# it is asked only where there is one.
 the_scripts_tell_their_usage()
 {
+    python=
+    command -v python3 >/dev/null && python="tools/proof-table bench/run"
     for name in scripts/build scripts/check scripts/install scripts/setup \
-        scripts/test-all tools/proof-table; do
+        scripts/test-all $python; do
         for option in --help -h; do
             run_script $name $option
             check_status 0
