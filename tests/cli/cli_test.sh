@@ -82,9 +82,24 @@ help_is_everywhere()
             check_empty err
         done
     done
-    run help
-    check_status 0
-    check_has out '^usage: heist'
+    for word in '' help version; do
+        run help $word
+        check_status 0
+        check_has out '^usage: heist demo|'
+        check_empty err
+    done
+}
+
+help_on_a_command_is_what_the_command_tells()
+{
+    for command in demo doctor; do
+        run $command --help
+        mv out told
+        run help $command
+        check_status 0
+        check_empty err
+        cmp -s out told || fail "not what heist $command --help tells"
+    done
 }
 
 version_is_three_numbers()
@@ -113,7 +128,9 @@ misuse_gives_one_usage_line_and_exit_status_2()
     misuse --colour
     misuse --version now
     misuse --help demo
-    misuse help demo
+    misuse help dmeo
+    misuse help --help
+    misuse help demo doctor
     misuse version now
     misuse "$(printf 'two\nlines')"
     misuse demo --colour
@@ -140,6 +157,7 @@ misuse_gives_one_usage_line_and_exit_status_2()
     misuse demo --size medium
     misuse demo --out
     misuse demo --out ''
+    misuse demo --out -
     misuse doctor --colour
     misuse doctor now
     misuse doctor --help me
@@ -153,6 +171,12 @@ the_message_names_the_wrong_word()
     check_has err "'2x'"
     misuse demo --size small --only
     check_has err "'--only'"
+    misuse help dmeo
+    check_has err "unknown command 'dmeo'"
+    misuse help demo now
+    check_has err "nothing follows demo, but 'now' does"
+    misuse demo --out -
+    check_has err "the name of a file, not '-'"
     for command in demo doctor; do
         misuse $command now
         check_has err "unknown argument 'now'"
@@ -270,8 +294,29 @@ an_unwritable_picture_is_reported_before_any_work()
         run demo --size small --out "$path"
         check_status 1
         check_empty out
-        check_has err "cannot write $path: [A-Z]"
+        check_has err "cannot write $path: [A-Z].*; --out FILE takes another name"
+        [ "$(wc -l <err)" -eq 1 ] || fail "more than one line"
     done
+}
+
+# Root writes everywhere, but not over a folder, and not into one that is gone.
+without_a_place_for_the_picture_the_demo_goes_on()
+{
+    mkdir -p taken/mandelbrot.png gone
+    for place in taken gone; do
+        ran="heist demo, where the picture cannot be written ($place)"
+        (cd $place && { [ $place = taken ] || rmdir ../gone; } && exec "$heist" \
+            demo --size small --only fib,mandelbrot --workers 2) >out 2>err
+        status=$?
+        check_status 0
+        check_has err '^heist: without the picture: cannot write mandelbrot.png'
+        check_has err '; --out FILE takes another name$'
+        [ "$(wc -l <err)" -eq 1 ] || fail "more than one line"
+        check_has out '^Mandelbrot.*[0-9]x'
+        ! grep -q 'picture is in' out || fail "a picture was promised"
+    done
+    run demo --size small --only fib --workers 1
+    check_empty err # where no picture was asked for
 }
 
 a_full_disk_is_reported_and_the_table_still_shown()
@@ -456,12 +501,23 @@ the_environment_chooses_the_workers()
     run demo --size small --only fib
     check_status 0
     check_has out '3 workers'
-    for wrong in abc 99999 3x -1; do
+    for wrong in abc 99999 3x -1 0; do
         export HEIST_WORKERS=$wrong
         run doctor
         check_status 0
         check_has out '^  HEIST_WORKERS  *ignored'
         check_has out '^  default workers  *[0-9]*, by the'
+        run demo --size small --only fib
+        check_status 0
+        check_has err '^heist: HEIST_WORKERS is ignored: not a number from 1 to 4096$'
+        [ "$(wc -l <err)" -eq 1 ] || fail "more than one line"
+        run demo --size small --only fib --workers 1
+        check_empty err # it would not have counted
+    done
+    for unset in '' 2; do
+        export HEIST_WORKERS=$unset
+        run demo --size small --only fib
+        check_empty err
     done
 }
 
@@ -523,6 +579,7 @@ the_scripts_tell_their_usage()
 for test in \
     the_scripts_tell_their_usage \
     help_is_everywhere \
+    help_on_a_command_is_what_the_command_tells \
     version_is_three_numbers \
     misuse_gives_one_usage_line_and_exit_status_2 \
     the_message_names_the_wrong_word \
@@ -536,6 +593,7 @@ for test in \
     many_workers_get_a_summary \
     one_worker_is_the_calling_thread \
     an_unwritable_picture_is_reported_before_any_work \
+    without_a_place_for_the_picture_the_demo_goes_on \
     a_full_disk_is_reported_and_the_table_still_shown \
     a_pipe_gets_plain_ascii_lines \
     a_terminal_gets_a_live_bar_and_colours \

@@ -11,10 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    WORKERS_MOST = 4096 /* as many as the library takes */
-};
-
 static const demo_job *const all_jobs[DEMO_JOBS] = {
     &demo_fib, &demo_nqueens, &demo_uts, &demo_mandelbrot, &demo_sort};
 
@@ -23,7 +19,8 @@ typedef struct demo {
     bool help;
     bool small;
     unsigned workers; /* 0 until known */
-    const char *path; /* of the picture */
+    const char *path; /* of the picture; NULL: none is written */
+    bool path_given;
     bool chosen[DEMO_JOBS];
 
     term term;
@@ -41,7 +38,7 @@ static bool parse_workers(const char *text, unsigned *out)
     if (*text < '0' || *text > '9') return false; /* no sign, no blanks */
     errno = 0;
     unsigned long n = strtoul(text, &end, 10);
-    if (errno || *end || n < 1 || n > WORKERS_MOST) return false;
+    if (errno || *end || n < 1 || n > CLI_WORKERS_MOST) return false;
     *out = (unsigned)n;
     return true;
 }
@@ -87,7 +84,7 @@ static int parse_option(demo *d, int option, char *word)
         return cli_misused(&cli_demo,
                            "--workers takes a number from 1 to %d,"
                            " not '%s'",
-                           WORKERS_MOST, optarg);
+                           CLI_WORKERS_MOST, optarg);
     case 'j':
         if (parse_only(d, optarg)) return CLI_OK;
         job_names(names, sizeof names);
@@ -99,8 +96,11 @@ static int parse_option(demo *d, int option, char *word)
         return cli_misused(&cli_demo, "no such size: '%s'", optarg);
     case 'o':
         d->path = optarg;
-        if (*optarg) return CLI_OK;
-        return cli_misused(&cli_demo, "--out takes the name of a file");
+        d->path_given = true;
+        /* Standard output has the tables. */
+        if (*optarg && strcmp(optarg, "-")) return CLI_OK;
+        return cli_misused(&cli_demo,
+                           "--out takes the name of a file, not '%s'", optarg);
     case ':': return cli_misused(&cli_demo, "'%s' takes a value", word);
     default: return cli_misused(&cli_demo, "unknown option '%s'", word);
     }
@@ -144,7 +144,7 @@ static int help(void)
     printf("\n"
            "  --size SIZE    normal (about ten seconds) or small (one)\n"
            "  --out FILE     where the Mandelbrot picture goes, as PNG\n"
-           "                 (default: mandelbrot.png)\n"
+           "                 (default: mandelbrot.png, if it can be written)\n"
            "  --help         this text\n\n"
            "A progress bar and colours appear on a terminal only; NO_COLOR\n"
            "and COLUMNS are honoured.  Exit status: 0; 1 when something "
@@ -259,27 +259,46 @@ static int run_job(demo *d, demo_result *r)
 
 /* --- the picture ----------------------------------------------------------- */
 
+static int picture_failed(const demo *d, int rc)
+{
+    return cli_failed(0, "%scannot write %s: %s; --out FILE takes another name",
+                      d->path_given ? "" : "without the picture: ", d->path,
+                      strerror(-rc));
+}
+
+/* 0 or a negative errno. */
 static int open_picture(demo *d)
 {
     int fd = open(d->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) return cli_failed(-errno, "cannot write %s", d->path);
+    if (fd < 0) return -errno;
     d->picture = fdopen(fd, "wb");
-    if (d->picture) return CLI_OK;
+    if (d->picture) return 0;
     int rc = -errno;
     close(fd);
-    return cli_failed(rc, "cannot write %s", d->path);
+    return rc;
 }
 
-/* Before any work is done, so that a wrong name costs no time.  What the file
- * held stays until there is something better; if there was none, there is none
- * until then. */
-static int try_picture(demo *d)
+/* What the file held stays until there is something better; if there was none,
+ * there is none until then. */
+static int probe_picture(demo *d)
 {
     int fd = open(d->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST) return open_picture(d);
-    if (fd < 0) return cli_failed(-errno, "cannot write %s", d->path);
+    if (fd < 0) return -errno;
     close(fd);
     unlink(d->path);
+    return 0;
+}
+
+/* Before any work is done, so that a wrong name costs no time.  Who has not asked
+ * for a picture is not denied the rest for want of it. */
+static int try_picture(demo *d)
+{
+    int rc = probe_picture(d);
+    if (rc == 0) return CLI_OK;
+    picture_failed(d, rc);
+    if (d->path_given) return CLI_FAILED;
+    d->path = NULL;
     return CLI_OK;
 }
 
@@ -293,13 +312,13 @@ static int empty_file(FILE *f)
 
 static int write_picture(demo *d, const picture *p)
 {
-    int status = d->picture ? CLI_OK : open_picture(d);
-    if (status != CLI_OK) return status;
-    int rc = empty_file(d->picture);
+    int rc = d->picture ? 0 : open_picture(d);
+    if (rc < 0) return picture_failed(d, rc);
+    rc = empty_file(d->picture);
     if (rc == 0) rc = picture_write(p, d->picture);
     if (fclose(d->picture) != 0 && rc == 0) rc = -errno;
     d->picture = NULL;
-    if (rc < 0) return cli_failed(rc, "cannot write %s", d->path);
+    if (rc < 0) return picture_failed(d, rc);
     printf("The picture is in %s.\n", d->path);
     return CLI_OK;
 }
@@ -312,7 +331,7 @@ static int show_pictures(demo *d)
         const picture *p = r->job->picture(r->state);
         putchar('\n');
         picture_draw(p, &d->term);
-        return write_picture(d, p);
+        return d->path ? write_picture(d, p) : CLI_OK;
     }
     return CLI_OK;
 }
@@ -322,6 +341,11 @@ static int show_pictures(demo *d)
 /* The library knows best how many workers this machine should have. */
 static int default_workers(unsigned *out)
 {
+    bool ignored;
+    cli_wanted_workers(&ignored);
+    if (ignored)
+        cli_failed(0, "HEIST_WORKERS is ignored: not a number from 1 to %d",
+                   CLI_WORKERS_MOST);
     *out = heist_workers(NULL);
     if (*out == 0) return cli_failed(-EAGAIN, "cannot start the runtime");
     heist_stop(NULL, HEIST_FOREVER);

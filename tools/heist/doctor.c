@@ -102,22 +102,10 @@ static void quota_line(const hi_cpus *cpus)
              cpus->quota_from);
 }
 
-/* As the library reads it; 0: it does not count. */
-static unsigned wanted_workers(const char *env)
-{
-    enum {
-        MOST = 4096
-    };
-
-    if (!env || strspn(env, "0123456789") != strlen(env)) return 0;
-    unsigned long n = strtoul(env, NULL, 10);
-    return n <= MOST ? (unsigned)n : 0;
-}
-
 static void workers_line(const hi_cpus *cpus)
 {
-    const char *env = getenv("HEIST_WORKERS");
-    unsigned wanted = wanted_workers(env);
+    bool ignored;
+    unsigned wanted = cli_wanted_workers(&ignored);
     bool by_quota = cpus->quota && cpus->quota_exact < cpus->mask;
     char text[32], taken[64] = "the affinity mask";
     if (by_quota)
@@ -135,8 +123,9 @@ static void workers_line(const hi_cpus *cpus)
                "use more CPUs");
     else if (cpus->mask < cpus->online)
         advice("the affinity mask leaves CPUs out; see taskset(1) or cpuset");
-    if (!wanted && env && *env)
-        line("HEIST_WORKERS", "ignored: not a number from 1 to 4096");
+    if (ignored)
+        line("HEIST_WORKERS", "ignored: not a number from 1 to %d",
+             CLI_WORKERS_MOST);
     if (cpus->workers == 1 && wanted < 2)
         advice("with one worker nothing runs in parallel");
 }
@@ -320,7 +309,8 @@ static void threads_line(void)
     uint64_t most = by_user ? user.rlim_cur : pids.most;
     line("threads", "%llu (%s)", (unsigned long long)most,
          by_user ? "RLIMIT_NPROC" : pids.from);
-    unsigned wanted = wanted_workers(getenv("HEIST_WORKERS"));
+    bool ignored;
+    unsigned wanted = cli_wanted_workers(&ignored);
     if (most >= PLENTY + (wanted ? wanted : cpus.workers)) return;
     advice(by_user ? "each worker is a thread, and all threads of the user "
                      "count; see `ulimit -u`"

@@ -7,6 +7,7 @@
 #include <heist.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,6 +50,17 @@ int cli_failed(int rc, const char *format, ...)
     return CLI_FAILED;
 }
 
+unsigned cli_wanted_workers(bool *ignored)
+{
+    const char *text = getenv("HEIST_WORKERS");
+    *ignored = false;
+    if (!text || !*text) return 0;
+    unsigned long n = strtoul(text, NULL, 10);
+    bool digits = strspn(text, "0123456789") == strlen(text);
+    *ignored = !digits || n < 1 || n > CLI_WORKERS_MOST;
+    return *ignored ? 0 : (unsigned)n;
+}
+
 static int help(void)
 {
     printf("usage: %s\n\n"
@@ -57,9 +69,10 @@ static int help(void)
            top.usage);
     for (int i = 0; i < COMMANDS; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    printf("  %-10s %s\n", "help", "this text, as --help");
+    printf("  %-10s %s\n", "help",
+           "this text, as --help; or that of a command");
     printf("  %-10s %s\n", "version", "the version, as --version");
-    printf("\n`heist COMMAND --help` tells more.\n");
+    printf("\n`heist help COMMAND`, or `heist COMMAND --help`, tells more.\n");
     return CLI_OK;
 }
 
@@ -77,18 +90,35 @@ static bool means(const char *word, const char *name)
            (!strncmp(word, "--", 2) && !strcmp(word + 2, name));
 }
 
+static const cli_command *find_command(const char *word)
+{
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(word, commands[i]->name) == 0) return commands[i];
+    return NULL;
+}
+
+static int help_on(char *word)
+{
+    char option[] = "--help";
+    const cli_command *cmd = find_command(word);
+    if (cmd) return cmd->run(2, (char *[]){word, option, NULL});
+    if (!strcmp(word, "help") || !strcmp(word, "version")) return help();
+    return cli_misused(&top, "unknown command '%s'", word);
+}
+
 static int dispatch(int argc, char **argv)
 {
     if (argc < 2) return cli_misused(&top, "no command given");
     const char *word = argv[1];
-    for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(word, commands[i]->name) == 0)
-            return commands[i]->run(argc - 1, argv + 1);
+    const cli_command *cmd = find_command(word);
+    if (cmd) return cmd->run(argc - 1, argv + 1);
+    if (!strcmp(word, "help") && argc == 3) return help_on(argv[2]);
     bool helps = means(word, "help") || !strcmp(word, "-h");
     bool known = helps || means(word, "version");
-    if (known && argc > 2)
-        return cli_misused(&top, "nothing follows %s, but '%s' does", word,
-                           argv[2]);
+    int most = strcmp(word, "help") ? 2 : 3;
+    if (known && argc > most)
+        return cli_misused(&top, "nothing follows %s, but '%s' does",
+                           argv[most - 1], argv[most]);
     if (known) return helps ? help() : version();
     const char *kind = *word == '-' ? "option" : "command";
     return cli_misused(&top, "unknown %s '%s'", kind, word);
