@@ -12,6 +12,7 @@ OPTIONS = -DHEIST_WERROR=$(WERROR)
 # The first target: `make` alone explains itself.
 help:
 	@echo 'make run               build, then run the demonstration'
+	@echo 'make all               build all, tests and examples too'
 	@echo 'make test              build, then run the quick tests (minutes)'
 	@echo 'make bench [ONLY=a,b]  benchmarks beside their peers'
 	@echo 'make check             format, lints, symbols, headers (a minute)'
