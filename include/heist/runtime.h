@@ -221,9 +221,9 @@ typedef struct heist_scope {
 HEIST_API void heist_scope_open(heist_scope *s, heist_runtime *rt);
 
 /*
- * Runs fn(c, arg) on some worker.  When there is no memory or no room it runs
- * here and now; if not even that can be, because rt is stopping or there is no
- * memory for a stack of frames, the scope's error says so.
+ * Runs fn(c, arg) on some worker.  When there is no memory for it it runs here and
+ * now; if not even that can be, because rt is stopping or there is no memory for a
+ * stack of frames, the scope's error says so.
  *
  * From:   the thread that opened s, or a task of s, before close returns.
  * Misuse: spawning into a closed scope aborts in a checked build.

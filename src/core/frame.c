@@ -11,13 +11,13 @@
  *       (to TAKEN).
  *   I4  an open frame has a function from fork to join, a free slot none.
  *   I5  what a strand's loop begins, and what a join leaps to, is a life of it, and
- *       has a number of its own.  An EXPOSED frame carries that of the life it was
- *       exposed in, which has not ended.
+ *       counts up its number.  An EXPOSED frame carries the number that the strand had
+ *       when it was exposed: how many lives had begun by then.
  *
  * Edges
  *   F1  fork    release fn     ->  rescue  acquire fn     the arguments
  *   F2  join    fn = 0; line   <>  rescue  line; barrier; fn   one sees the other
- *   F3  expose  release state  ->  take    acquire state  function, arguments
+ *   F3  expose  release state  ->  take    acquire state  arguments, region
  *   F4  run     swap state     ->  settle  acquire state  the result
  *   F5  wait    CAS state      ->  run     swap state     the suspended strand
  *   F6  take    CAS state      ->  leap    acquire state  the thief's strand
@@ -56,11 +56,6 @@ static uintptr_t exposed_in(uintptr_t life)
 static bool is_exposed(uintptr_t state)
 {
     return (state & HI_FRAME_LETTER) == HI_FRAME_EXPOSED;
-}
-
-bool hi_frame_is_exposed(const heist_frame *f)
-{
-    return is_exposed(heist_load_relaxed(&f->state)); /* relaxed: after-D1 */
 }
 
 bool hi_frame_expose(hi_worker *w, hi_strand *s)
@@ -123,14 +118,36 @@ static bool take_in(heist_frame *f, uintptr_t exposed, heist_frame *cursor)
                              state_of(cursor, HI_FRAME_TAKEN));
 }
 
+bool hi_frame_take(heist_frame *f, heist_frame *cursor)
+{
+    uintptr_t state = heist_load_relaxed(&f->state); /* relaxed: before-F3 */
+    return is_exposed(state) && take_in(f, state, cursor);
+}
+
 /* While a life lasts its region does not change: if it is the guest's, and the frame
  * still exposed in that life, so is the frame. */
-bool hi_frame_take(heist_frame *f, heist_frame *cursor, const hi_worker *guest)
+static bool is_wished(hi_wish wish, const heist_frame *f, uintptr_t state)
 {
+    if (wish.guest) return hi_strand_region(hi_strand_of(f)) == wish.guest;
+    return f >= wish.low && f < hi_strand_end(hi_strand_of(wish.low)) &&
+           state <= exposed_in(wish.life);
+}
+
+hi_steal hi_frame_take_wish(hi_deque *d, hi_wish wish, heist_frame *cursor,
+                            heist_frame **out)
+{
+    int64_t place;
+    uintptr_t item = hi_deque_peek(d, &place);
+    if (!hi_ticket_is_frame(item)) return HI_STEAL_EMPTY;
+    heist_frame *f = hi_ticket_frame(item);
     uintptr_t state = heist_load_acquire(&f->state); /* F3: its region. */
-    if (!is_exposed(state)) return false;
-    if (guest && hi_strand_region(hi_strand_of(f)) != guest) return false;
-    return take_in(f, state, cursor);
+    if (is_exposed(state)) {
+        if (!is_wished(wish, f, state)) return HI_STEAL_EMPTY;
+        if (!take_in(f, state, cursor)) return HI_STEAL_RETRY;
+        *out = f;
+    }
+    hi_deque_steal_at(d, place);
+    return is_exposed(state) ? HI_STEAL_TAKEN : HI_STEAL_RETRY;
 }
 
 void hi_frame_run(hi_worker *w, heist_frame *f, heist_frame *cursor)
@@ -193,63 +210,39 @@ heist_frame *hi_frame_rescue(hi_strand *s, heist_frame *cursor,
  * else while we look.  So frames are taken by the number of the life in which they
  * were exposed: at most that which the strand was in while f was still TAKEN.  What
  * the thief begins after f has a larger one.  What has a smaller one has ended; or it
- * is what f stands on, if the thief leapt to f, and below its cursor.
+ * is what f stands on, if the thief leapt to f, and below its cursor.  That goes on
+ * with f's number after f, at and above the cursor; but it waits for what we are part
+ * of, and so not before we return.
  *
  * C stacks are finite: at most NESTED_MAX such frames stand on one of them.
  */
-typedef enum leap {
-    LEAP_NOTHING, /* nothing to be had */
-    LEAP_AGAIN    /* ran something, or something changed: look again */
-} leap;
 
-/* A ticket, where it lies. */
-typedef struct found {
-    hi_deque *deque;
-    int64_t place;
-    heist_frame *frame;
-} found;
-
-/* Runs it, if it was exposed in that life or before.  The ticket goes with it. */
-static bool leap_to(hi_worker *w, hi_strand *s, heist_frame *f, found t,
-                    uintptr_t life)
-{
-    uintptr_t state =
-        heist_load_relaxed(&t.frame->state); /* relaxed: before-F3 */
-    if (!is_exposed(state) || state > exposed_in(life)) return false;
-    if (!take_in(t.frame, state, f + 1)) return false;
-    hi_deque_steal_at(t.deque, t.place);
-    hi_strand_begin(s);
-    hi_count(&w->stats.stolen, 1);
-    s->nested++;
-    hi_frame_run(w, t.frame, f + 1);
-    s->nested--;
-    return true;
-}
-
-/* The thief's cursor is in the state of the frame it took. */
-static leap leapfrog(hi_worker *w, hi_strand *s, heist_frame *f,
+/* The thief's cursor is in the state of the frame it took.  True: ran something, or
+ * something has changed. */
+static bool leapfrog(hi_worker *w, hi_strand *s, heist_frame *f,
                      uintptr_t state)
 {
     heist_frame *cursor = (heist_frame *)(state & ~(uintptr_t)HI_FRAME_LETTER);
+    heist_frame *found;
     hi_strand *thief = hi_strand_of(cursor);
-    if (s->nested >= NESTED_MAX) return LEAP_NOTHING;
+    if (s->nested >= NESTED_MAX) return false;
     /* F7: if it is not f's life any more, f is seen to be done. */
-    uintptr_t life = heist_load_acquire(&thief->life);
+    hi_wish wish = {.low = cursor, .life = heist_load_acquire(&thief->life)};
     /* relaxed: after-F7 */
-    if (heist_load_relaxed(&f->state) != state) return LEAP_AGAIN;
+    if (heist_load_relaxed(&f->state) != state) return true;
     /* relaxed: after-F6 */
-    found t = {.deque = &heist_load_relaxed(&thief->worker)->deque};
-    uintptr_t item = hi_deque_peek(t.deque, &t.place);
-    t.frame = hi_ticket_frame(item);
-    if (hi_ticket_is_frame(item) && t.frame >= cursor &&
-        t.frame < hi_strand_end(thief)) {
-        bool stale = !hi_frame_is_exposed(t.frame);
-        if (stale ? hi_deque_steal_at(t.deque, t.place)
-                  : leap_to(w, s, f, t, life))
-            return LEAP_AGAIN;
+    hi_deque *d = &heist_load_relaxed(&thief->worker)->deque;
+    hi_steal got = hi_frame_take_wish(d, wish, f + 1, &found);
+    if (got == HI_STEAL_TAKEN) {
+        hi_strand_begin(s);
+        hi_count(&w->stats.stolen, 1);
+        s->nested++;
+        hi_frame_run(w, found, f + 1);
+        s->nested--;
+    } else if (hi_strand_has_private(thief)) {
+        hi_strand_call(thief);
     }
-    if (hi_strand_has_private(thief)) hi_strand_call(thief);
-    return LEAP_NOTHING;
+    return got != HI_STEAL_EMPTY;
 }
 
 void hi_frame_settle(hi_worker *w, hi_strand *s, heist_frame *f)
@@ -263,7 +256,7 @@ void hi_frame_settle(hi_worker *w, hi_strand *s, heist_frame *f)
             hi_die(__FILE__, __LINE__,
                    "fork() inside a task: the child joined what a worker of "
                    "the parent had taken");
-        } else if (leapfrog(w, s, f, state) == LEAP_AGAIN) {
+        } else if (leapfrog(w, s, f, state)) {
             spins = 0;
         } else if (++spins < w->rt->settle_spins) {
             hi_cpu_relax();

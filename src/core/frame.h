@@ -33,12 +33,10 @@ enum {
     HI_FRAME_LETTER = 63
 };
 
-/* In a deque, frames and jobs are told from tasks by a low bit, and tasks that
- * somebody waits for from others. */
+/* In a deque, frames and jobs are told from tasks by a low bit. */
 enum {
     HI_TICKET_FRAME = 1,
-    HI_TICKET_JOB = 2,
-    HI_TICKET_AWAITED = 4
+    HI_TICKET_JOB = 2
 };
 
 static inline uintptr_t hi_frame_ticket(heist_frame *f)
@@ -66,11 +64,6 @@ static inline bool hi_ticket_is_task(uintptr_t item)
     return !(item & (HI_TICKET_FRAME | HI_TICKET_JOB));
 }
 
-static inline hi_task *hi_ticket_task(uintptr_t item)
-{
-    return (hi_task *)(item & ~(uintptr_t)HI_TICKET_AWAITED);
-}
-
 static inline heist_frame *hi_ticket_frame(uintptr_t item)
 {
     return (heist_frame *)(item & ~(uintptr_t)HI_TICKET_FRAME);
@@ -96,12 +89,22 @@ bool hi_worker_expose_all(hi_worker *w);
 /* Owner.  Takes an exposed frame back; false: a thief has it. */
 bool hi_frame_unexpose(hi_worker *w, heist_frame *f);
 
-/* Thief.  Claims an exposed frame, to be run with that cursor; for a guest, only
- * one of that guest's region. */
-bool hi_frame_take(heist_frame *f, heist_frame *cursor, const hi_worker *guest);
+/* Thief.  Claims an exposed frame, to be run with that cursor. */
+bool hi_frame_take(heist_frame *f, heist_frame *cursor);
 
-/* Thief, with a ticket that it sees in a deque.  False: the ticket is stale. */
-bool hi_frame_is_exposed(const heist_frame *f);
+/* Which frames a choosy thief wants: those of the guest's region; or without one
+ * those from low on, on its strand, exposed in that life of it or before. */
+typedef struct hi_wish {
+    const hi_worker *guest;
+    const heist_frame *low;
+    uintptr_t life;
+} hi_wish;
+
+/* Choosy thief.  Claims the frame whose ticket is the oldest item of d, and then
+ * takes the ticket; what is not for it stays for others.  RETRY: a stale ticket, or
+ * somebody was faster. */
+hi_steal hi_frame_take_wish(hi_deque *d, hi_wish wish, heist_frame *cursor,
+                            heist_frame **out);
 
 /* Thief.  Runs a frame that it has claimed. */
 void hi_frame_run(hi_worker *w, heist_frame *f, heist_frame *cursor);

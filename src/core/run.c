@@ -27,6 +27,7 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
     hi_strand_enter_region(s, hi_strand_region(outer));
     s->context = outer->context; /* the same C stack */
     hi_strand_reset(s, false);
+    s->nested = outer->nested;
     /* As in enter: if nobody keeps watch its first fork looks.
      * relaxed: after-S9 */
     if (w->rt && (w->rt->config.exposure == HEIST_EAGER ||
@@ -167,6 +168,7 @@ arrive(heist_runtime *rt, heist_root_fn *fn, void *arg, hi_worker **out)
 /* False: the runtime is stopping. */
 static inline bool enter(heist_runtime *rt, hi_worker *g, heist_root_fn *fn)
 {
+    if (HEIST_UNLIKELY(g->far)) hi_guest_appear(rt, g);
     hi_sleep_enter(rt);
     g->inside = true;
     /* relaxed: hint */
@@ -184,6 +186,7 @@ static inline void leave(heist_runtime *rt, hi_worker *g)
 {
     g->inside = false;
     if (HEIST_UNLIKELY(g->orphan)) return; /* fork() in fn */
+    if (HEIST_UNLIKELY(g->far)) hi_guest_vanish(rt, g);
     if (HEIST_UNLIKELY(g->stranger)) hi_guest_stand(g);
     hi_sleep_leave(rt);
     hi_visit_end(rt);

@@ -22,7 +22,7 @@
  *   G3  stop  release seat                  ->  enter acquire seat
  *
  * Locks
- *   home.lock   the default runtime, revival, the list of free guests
+ *   home.lock   revival, the list of free guests
  *   rt.lock     new seats in rt.victims
  */
 #include "core/runtime.h"
@@ -122,6 +122,7 @@ static int pool_create(heist_runtime *rt)
     if (rc < 0) goto fail_victims;
     rc = hi_injector_init(&rt->injector, rt->config.queue_capacity, a);
     if (rc < 0) goto fail_sleep;
+    hi_inbox_init(&rt->overflow);
     hi_cpus cpus;
     hi_cpus_read(&cpus, "");
     bool homes = !rt->config.unpinned && rt->workers <= cpus.mask;
@@ -136,7 +137,7 @@ static int pool_create(heist_runtime *rt)
         w->idle_bit = UINT64_C(1) << made % 64;
         w->home = homes ? hi_cpus_nth(made) : -1;
         hi_random_seed(&w->random, rt->config.seed, made);
-        heist_init(&rt->victims[made], w);
+        heist_init(&rt->victims[made], (uintptr_t)w);
         rc = hi_worker_prepare(w);
         if (rc < 0) {
             hi_worker_fini(w);
@@ -144,6 +145,7 @@ static int pool_create(heist_runtime *rt)
         }
     }
     heist_init(&rt->victim_count, rt->workers);
+    rt->near = rt->workers + HI_GUESTS_NEAR;
     return 0;
 fail_workers:
     while (made > 0)
@@ -400,11 +402,24 @@ HI_HOT heist_runtime *hi_runtime_get(heist_runtime *rt)
 /* --- guests -------------------------------------------------------------------- */
 
 /* Of its frames, which have ended, there may be tickets left. */
-static void guest_release(hi_worker *g)
+static void clear_tickets(hi_worker *g)
 {
     while (hi_ticket_is_frame(hi_deque_newest(&g->deque)) &&
            hi_deque_pop(&g->deque))
         ;
+}
+
+void hi_guest_vanish(heist_runtime *rt, hi_worker *g)
+{
+    clear_tickets(g);
+    if (!hi_deque_is_empty(&g->deque)) return;
+    /* relaxed: hint (it comes back by hi_guest_appear) */
+    heist_store_relaxed(&rt->victims[g->index], (uintptr_t)g | HI_SEAT_LEFT);
+}
+
+static void guest_release(hi_worker *g)
+{
+    clear_tickets(g);
     hi_lock_take(&home.lock);
     g->next_guest = home.free_guests;
     home.free_guests = g;
@@ -493,9 +508,10 @@ static bool take_seat(heist_runtime *rt, hi_worker *g)
         g->allocator = rt->config.allocator;
         g->index = n;
         g->eager = rt->config.exposure == HEIST_EAGER;
+        g->far = n >= rt->near;
         hi_random_seed(&g->random, rt->config.seed, n);
-        heist_store_relaxed(&g->seat, rt);             /* relaxed: own-field */
-        heist_store_relaxed(&rt->victims[n], g);       /* relaxed: before-V1 */
+        heist_store_relaxed(&g->seat, rt); /* relaxed: own-field */
+        hi_guest_appear(rt, g);
         heist_store_release(&rt->victim_count, n + 1); /* V1: its fields. */
     }
     hi_lock_give(&rt->lock);
@@ -582,9 +598,11 @@ static uint64_t announcements(heist_runtime *rt)
  * many they are is a hint. */
 static bool is_queued(heist_runtime *rt)
 {
-    if (!hi_injector_is_empty(&rt->injector)) return true;
-    for (uint32_t i = 0, n = hi_victim_count(rt); i < n; i++)
-        if (!hi_deque_is_empty(&hi_victim(rt, i)->deque)) return true;
+    if (hi_runtime_has_tasks(rt)) return true;
+    for (uint32_t i = 0, n = hi_victim_count(rt); i < n; i++) {
+        hi_worker *v = hi_victim(rt, i);
+        if (v && !hi_deque_is_empty(&v->deque)) return true;
+    }
     return false;
 }
 
@@ -633,7 +651,7 @@ static void unseat_guests(heist_runtime *rt)
 {
     uint32_t n = hi_victim_count(rt);
     for (uint32_t i = rt->workers; i < n; i++) {
-        hi_worker *g = hi_victim(rt, i);
+        hi_worker *g = hi_seated(rt, i);
         hi_worker_free_spare(g); /* the next runtime may want other stacks */
         /* G3: the thread that owns it finds no seat. */
         heist_store_release(&g->seat, (heist_runtime *)NULL);
@@ -714,7 +732,7 @@ int heist_stats_read(heist_runtime *rt, unsigned index, heist_stats *out)
     }
     uint32_t n = hi_victim_count(rt);
     for (uint32_t i = rt->workers; i < n; i++) {
-        stats_add(out, &hi_victim(rt, i)->stats);
+        stats_add(out, &hi_seated(rt, i)->stats);
     }
     return 0;
 }

@@ -10,6 +10,8 @@
 
 enum {
     HI_GUESTS_MAX = 1024, /* foreign threads with a seat, until they end */
+    HI_GUESTS_NEAR = 16,  /* of them, those that thieves always visit */
+    HI_SEAT_LEFT = 1,     /* in a cell of victims: not to be visited now */
     HI_LEAVING = 32,      /* visitors: above that bit who is about to be gone */
     HI_REGION_LASTS = 10000, /* ns from which a region profits from sharing, */
     HI_REGION_LONG = 60000   /* ... and from waking somebody for it */
@@ -34,8 +36,9 @@ typedef enum hi_rescue {
  *
  * Fields, and who touches them
  *   config, workers   set at start, read by all
- *   victims           a slot is filled under lock, read by all, never emptied
- *                     while the runtime lives
+ *   victims           a cell is filled under lock, read by all, never emptied
+ *                     while the runtime lives; the guest of a far one says
+ *                     there whether it may have anything
  *   phase, quiet      src/core/runtime.c
  *   room, waiting     src/core/task.c
  */
@@ -53,13 +56,15 @@ struct heist_runtime {
     int settle_spins; /* looks at a thief before the strand is put aside */
     int answer_spins; /* looks at a strand that was called, before a rescue */
     hi_worker *pool;
-    HEIST_ATOMIC(hi_worker *) *victims;
+    HEIST_ATOMIC(uintptr_t) *victims; /* workers, then guests */
     HEIST_ATOMIC(uint32_t) victim_count;
+    uint32_t near; /* seats below it are near ones */
     hi_lock lock;
     hi_futex quiet; /* counts reasons to look at the end */
     hi_injector injector;
-    hi_futex hooks;                 /* may the workers' run: runtime.c */
-    hi_futex room;                  /* changes when the injector has room */
+    hi_inbox overflow; /* tasks for which there is no room elsewhere */
+    hi_futex hooks;    /* may the workers' run: runtime.c */
+    hi_futex room;     /* changes when the injector has room */
     HEIST_ATOMIC(uint32_t) waiting; /* threads that wait for room */
 } HEIST_ALIGNED(HEIST_LINE);
 
@@ -118,6 +123,13 @@ static inline void hi_visit_end(heist_runtime *rt)
     heist_sub_release(&rt->visitors, leaving); /* S5: gone. */
 }
 
+/* Has a foreign thread left tasks that no worker has taken yet? */
+static inline bool hi_runtime_has_tasks(const heist_runtime *rt)
+{
+    return !hi_injector_is_empty(&rt->injector) ||
+           !hi_inbox_is_empty(&rt->overflow);
+}
+
 /* Somebody sleeps and nobody searches: a wake-up could help. */
 static inline bool hi_sleep_could_help(heist_runtime *rt)
 {
@@ -155,10 +167,35 @@ static inline uint32_t hi_victim_count(heist_runtime *rt)
     return heist_load_acquire(&rt->victim_count); /* V1: their fields. */
 }
 
+/* NULL: a guest that is not here and has left nothing. */
 static inline hi_worker *hi_victim(heist_runtime *rt, uint32_t i)
 {
-    return heist_load_relaxed(&rt->victims[i]); /* relaxed: after-V1 */
+    uintptr_t cell =
+        heist_load_relaxed(&rt->victims[i]); /* relaxed: after-V1 */
+    return cell & HI_SEAT_LEFT ? NULL : (hi_worker *)cell;
 }
+
+/* Here or not. */
+static inline hi_worker *hi_seated(heist_runtime *rt, uint32_t i)
+{
+    uintptr_t cell =
+        heist_load_relaxed(&rt->victims[i]); /* relaxed: after-V1 */
+    return (hi_worker *)(cell & ~(uintptr_t)HI_SEAT_LEFT);
+}
+
+/*
+ * Guest with a far seat, before it is counted: from now on it is visited.  Where
+ * many threads have been, to visit them all would take longer than most of what is
+ * to be found; the first few are spared the trouble to say so.
+ */
+static inline void hi_guest_appear(heist_runtime *rt, hi_worker *g)
+{
+    /* relaxed: before-S1 (as all it publishes in there) */
+    heist_store_relaxed(&rt->victims[g->index], (uintptr_t)g);
+}
+
+/* The same, after its region: thieves pass it by, unless it leaves work behind. */
+void hi_guest_vanish(heist_runtime *rt, hi_worker *g);
 
 /* Worker, before its hooks.  False: the start has failed, and nobody shall hear of
  * it. */

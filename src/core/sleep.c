@@ -245,6 +245,11 @@ static void watch_end(hi_worker *w)
     heist_store_relaxed(&s->watchman, 0); /* relaxed: before-S9 */
 }
 
+bool hi_sleep_is_called(const hi_worker *w)
+{
+    return heist_load_relaxed(&w->parker) == TOKEN; /* relaxed: before-S3 */
+}
+
 /* Sleeps until there is a token; false: the time came first. */
 static bool sleep_on_parker(hi_worker *w, int64_t until)
 {
@@ -252,10 +257,7 @@ static bool sleep_on_parker(hi_worker *w, int64_t until)
     /* relaxed: before-S3 (fails if a token is there already) */
     if (heist_cas_relaxed(&w->parker, &awake, ASLEEP)) {
         hi_count(&w->stats.parked, 1);
-        if (w->home >= 0 && !w->pinned) {
-            hi_cpu_pin(w->home);
-            w->pinned = true;
-        }
+        if (w->home >= 0) hi_cpu_visit(w->home);
         int rc = 0;
         /* relaxed: before-S3 */
         while (heist_load_relaxed(&w->parker) == ASLEEP && rc == 0)
@@ -309,6 +311,7 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
         return HI_WAKE_WORK;
     }
     if (!hi_runtime_is(rt, HI_RUNNING)) hi_runtime_maybe_quiet(rt);
+    hi_worker_tidy(w);
     int64_t watch = watch_until(w);
     bool token = sleep_on_parker(w, watch < deadline ? watch : deadline);
     watch_end(w);
@@ -326,8 +329,10 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
 static bool somebody_works(heist_runtime *rt)
 {
     uint32_t n = hi_victim_count(rt);
-    for (uint32_t i = 0; i < n; i++)
-        if (hi_worker_shown(hi_victim(rt, i))) return true;
+    for (uint32_t i = 0; i < n; i++) {
+        hi_worker *v = hi_victim(rt, i);
+        if (v && hi_worker_shown(v)) return true;
+    }
     return false;
 }
 

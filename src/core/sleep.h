@@ -50,6 +50,9 @@ typedef enum hi_wake {
 /* Sleeps until woken, until the deadline, or until the watch is over. */
 hi_wake hi_sleep_park(hi_worker *w, int64_t deadline);
 
+/* The caller is asleep or about to be: has it a token already? */
+bool hi_sleep_is_called(const hi_worker *w);
+
 /* There is room for a worker: if there is work or the watch for him, wakes one. */
 void hi_sleep_make_room(heist_runtime *rt);
 

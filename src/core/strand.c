@@ -131,11 +131,27 @@ hi_strand *hi_strand_create(size_t stack_bytes)
     return s;
 }
 
-void hi_strand_destroy(hi_strand *s)
+/* All that are not in the header's page.  None is open; a free slot is zero, as a
+ * late thief shall find it. */
+static void discard_frames(hi_strand *s)
 {
     size_t page = hi_page_size();
     size_t frames = (size_t)((char *)s->committed - (char *)s);
     hi_pages_discard((char *)s + page, frames - page);
+}
+
+void hi_strand_hollow(hi_strand *s)
+{
+    uintptr_t top = (uintptr_t)s->context.sp & ~(hi_page_size() - 1);
+    discard_frames(s);
+    hi_pages_discard(s->stack, top - (uintptr_t)s->stack);
+    s->hollow = true;
+}
+
+void hi_strand_destroy(hi_strand *s)
+{
+    discard_frames(s);
+    s->hollow = false;
     if (s->stack) {
         hi_context_drop(&s->context);
         hi_pages_discard(s->stack, s->stack_bytes);

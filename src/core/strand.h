@@ -95,6 +95,7 @@ typedef struct hi_strand {
     ptrdiff_t reach;        /* line - frame at the next look */
     ptrdiff_t step;         /* limit - frame at the next look */
     unsigned nested;        /* leapfrogged frames on its stack */
+    bool hollow;            /* spare, and without memory to speak of */
     /* The guest whose region its frames are of; NULL: a task's in the pool. */
     HEIST_ATOMIC(struct hi_worker *) region;
     HEIST_ATOMIC(struct hi_strand *) outer; /* whose C stack it shares */
@@ -137,6 +138,10 @@ hi_strand *hi_strand_create(size_t stack_bytes);
 /* Back to the pool of the process. */
 void hi_strand_destroy(hi_strand *s);
 
+/* Owner.  Gives back the memory that s, a spare one, does not need until it goes
+ * on. */
+void hi_strand_hollow(hi_strand *s);
+
 /* Makes slots up to and including f usable.  False: no memory. */
 bool hi_strand_grow(hi_strand *s, const heist_frame *f);
 
@@ -146,20 +151,20 @@ void hi_strand_reset(hi_strand *s, bool fresh);
 /* Whose region the frames of s are of; another one may have begun since. */
 static inline struct hi_worker *hi_strand_region(const hi_strand *s)
 {
-    return heist_load_relaxed(&s->region); /* relaxed: hint */
+    return heist_load_relaxed(&s->region); /* relaxed: after-F3 (or a look) */
 }
 
 /* Owner.  What s runs next is of g's region. */
 static inline void hi_strand_enter_region(hi_strand *s, struct hi_worker *g)
 {
-    heist_store_relaxed(&s->region, g); /* relaxed: hint */
+    heist_store_relaxed(&s->region, g); /* relaxed: before-F3 */
 }
 
 /* Owner.  What runs on s from now on is another life of it. */
 static inline void hi_strand_begin(hi_strand *s)
 {
     uintptr_t life = heist_load_relaxed(&s->life); /* relaxed: own-field */
-    heist_store_release(&s->life, life + 1); /* F7: the last one has ended. */
+    heist_store_release(&s->life, life + 1); /* F7: what has ended before it. */
 }
 
 /* Owner, before the region: its first fork shall look around. */

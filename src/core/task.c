@@ -107,10 +107,16 @@ void hi_task_room(heist_runtime *rt)
     hi_futex_wake(&rt->room, INT32_MAX);
 }
 
-/* From a foreign thread.  Waits for room until the deadline. */
+/* From a foreign thread.  Waits for room until the deadline.  Tasks of a scope find
+ * room always: its owner cannot be told that there is none, and were it to run them
+ * itself, they might wait for what it would have done next. */
 static int inject(heist_runtime *rt, hi_task *t, heist_time deadline)
 {
     if (hi_injector_push(&rt->injector, (uintptr_t)t)) return 0;
+    if (t->scope) {
+        hi_inbox_post(&rt->overflow, &t->message.node);
+        return 0;
+    }
     if (deadline <= HEIST_NOW) return -EAGAIN;
     int rc = 0;
     heist_add_relaxed(&rt->waiting, 1); /* relaxed: before-T1 */

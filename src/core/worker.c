@@ -22,11 +22,13 @@
 #include <errno.h>
 
 enum {
-    TURN_TICK = 61, /* every so many picks what has waited comes first */
-    TURNS = 3,      /* ... and so many kinds of it there are */
-    VISITS = 16,    /* to others' deques in one turn */
-    BATCH = 16,     /* taken from the injector in one go */
-    CALL_AGAIN = 4  /* passes of a search from one call to the next */
+    TURN_TIME = 1000000, /* ns from one turn of what has waited to the next, */
+    TURN_TICK = 61,      /* ... and picks, whichever comes first */
+    TURNS = 3,           /* ... and so many kinds of it there are */
+    VISITS = 16,         /* to others' deques in one turn */
+    WARM_SPARES = 4,     /* that keep their memory while the worker sleeps */
+    BATCH = 16,          /* taken from the injector in one go */
+    CALL_AGAIN = 4       /* passes of a search from one call to the next */
 };
 
 /* What a worker can do next. */
@@ -72,6 +74,7 @@ void hi_worker_free_spare(hi_worker *w)
         w->spare = s->next;
         hi_strand_destroy(s);
     }
+    w->warm = 0;
     while ((s = w->bare)) {
         w->bare = s->next;
         hi_strand_destroy(s);
@@ -105,14 +108,19 @@ static int64_t next_deadline(const hi_worker *w)
 
 /* --- where work comes from ------------------------------------------------ */
 
-static work from_item(const hi_worker *w, uintptr_t item, heist_frame *cursor)
+static work from_item(uintptr_t item, heist_frame *cursor)
 {
-    if (hi_ticket_is_task(item)) return (work){WORK_TASK, hi_ticket_task(item)};
+    if (hi_ticket_is_task(item)) return (work){WORK_TASK, (void *)item};
     if (hi_ticket_is_job(item)) return (work){WORK_JOB, hi_ticket_job(item)};
     heist_frame *f = hi_ticket_frame(item);
-    if (hi_frame_take(f, cursor, w->guest ? w : NULL))
-        return (work){WORK_FRAME, f};
+    if (hi_frame_take(f, cursor)) return (work){WORK_FRAME, f};
     return (work){WORK_NONE, NULL}; /* its owner has taken it back */
+}
+
+static hi_task *posted_task(hi_inbox_node *node)
+{
+    hi_message *m = heist_container(node, hi_message, node);
+    return heist_container(m, hi_task, message);
 }
 
 static work from_inbox(hi_worker *w)
@@ -121,10 +129,10 @@ static work from_inbox(hi_worker *w)
         w->ready = hi_inbox_take(&w->inbox);
     hi_inbox_node *node = w->ready;
     if (!node) return (work){WORK_NONE, NULL};
+    w->heard = true;
     w->ready = node->next;
     hi_message *m = heist_container(node, hi_message, node);
-    if (m->kind == HI_MESSAGE_TASK)
-        return (work){WORK_TASK, heist_container(m, hi_task, message)};
+    if (m->kind == HI_MESSAGE_TASK) return (work){WORK_TASK, posted_task(node)};
     return (work){WORK_STRAND, heist_container(m, hi_strand, message)};
 }
 
@@ -141,8 +149,7 @@ int hi_worker_push_task(hi_worker *w, hi_task *t)
         heist_store_relaxed(&w->mixed, 0); /* relaxed: before-D1 */
     else if (!hi_ticket_is_task(hi_deque_newest(&w->deque)))
         heist_store_relaxed(&w->mixed, 1); /* relaxed: before-D1 */
-    uintptr_t awaited = t->scope || t->done ? HI_TICKET_AWAITED : 0;
-    return hi_deque_push(&w->deque, (uintptr_t)t | awaited);
+    return hi_deque_push(&w->deque, (uintptr_t)t);
 }
 
 /* May this worker's oldest item be taken by more threads than there are workers? */
@@ -171,21 +178,54 @@ static bool may_take(const hi_worker *w, uintptr_t item)
 
 /* A guest that wants to leave begins no task but those that somebody waits for: it
  * may be one of its own. */
-static bool may_begin_newest(const hi_worker *w)
+static bool may_begin(const hi_worker *w, uintptr_t item)
 {
-    uintptr_t item = hi_deque_newest(&w->deque);
-    return !w->finishing || !hi_ticket_is_task(item) ||
-           (item & HI_TICKET_AWAITED);
+    if (!w->finishing || !hi_ticket_is_task(item)) return true;
+    const hi_task *t = (const hi_task *)item;
+    return t->scope || t->done || t->borrowed;
+}
+
+static void leave_to_others(hi_worker *w, hi_task *t)
+{
+    hi_inbox_post(&w->rt->overflow, &t->message.node);
+    hi_sleep_post(w->rt);
 }
 
 static work from_deque(hi_worker *w, heist_frame *cursor)
 {
     uintptr_t item;
-    while (may_begin_newest(w) && (item = hi_deque_pop(&w->deque)) != 0) {
-        work got = from_item(w, item, cursor);
-        if (got.kind != WORK_NONE) return got;
+    work got = {WORK_NONE, NULL};
+    while (got.kind == WORK_NONE && (item = hi_deque_pop(&w->deque)) != 0) {
+        if (may_begin(w, item))
+            got = from_item(item, cursor);
+        else
+            leave_to_others(w, (hi_task *)item);
     }
-    return (work){WORK_NONE, NULL};
+    return got;
+}
+
+/* Takes all that is in the overflow; but for the oldest it goes to its deque, the
+ * newest first, so that the oldest is popped next. */
+static work from_overflow(hi_worker *w)
+{
+    hi_inbox_node *oldest = hi_inbox_take(&w->rt->overflow), *newest = NULL;
+    if (!oldest) return (work){WORK_NONE, NULL};
+    hi_count(&w->stats.injected, 1);
+    for (hi_inbox_node *node = oldest->next, *next; node; node = next) {
+        next = node->next;
+        node->next = newest;
+        newest = node;
+        hi_count(&w->stats.injected, 1);
+    }
+    bool more = newest != NULL;
+    for (hi_inbox_node *node = newest, *next; node; node = next) {
+        next = node->next;
+        if (hi_worker_push_task(w, posted_task(node)) < 0)
+            hi_inbox_post(&w->rt->overflow, node); /* no memory for it there */
+    }
+    /* While they were in our hands nobody else could see them. */
+    if (more) hi_sleep_post(w->rt);
+    return (work){WORK_TASK, posted_task(oldest)};
 }
 
 /* Takes this worker's share of the injector; all but one go to its deque, where
@@ -194,8 +234,9 @@ static work from_injector(hi_worker *w)
 {
     heist_runtime *rt = w->rt;
     uintptr_t items[BATCH];
-    if (w->guest || hi_injector_is_empty(&rt->injector))
-        return (work){WORK_NONE, NULL};
+    if (w->guest || !hi_runtime_has_tasks(rt)) return (work){WORK_NONE, NULL};
+    work got = from_overflow(w);
+    if (got.kind != WORK_NONE) return got;
     size_t share = hi_injector_length(&rt->injector) / rt->workers;
     size_t room = hi_deque_room(&w->deque);
     size_t most = room < BATCH - 1 ? room : BATCH - 1;
@@ -222,29 +263,21 @@ static hi_steal take_oldest(const hi_worker *w, hi_deque *d,
                             heist_frame *cursor, work *got)
 {
     uintptr_t item;
+    if (w->guest) { /* frames of its region */
+        heist_frame *f = NULL;
+        hi_steal result =
+            hi_frame_take_wish(d, (hi_wish){.guest = w}, cursor, &f);
+        if (f) *got = (work){WORK_FRAME, f};
+        return result;
+    }
     hi_steal result = hi_deque_steal(d, &item);
     if (result != HI_STEAL_TAKEN) return result;
-    *got = from_item(w, item, cursor);
+    *got = from_item(item, cursor);
     /* A stale ticket: there may be more. */
     return got->kind == WORK_NONE ? HI_STEAL_RETRY : HI_STEAL_TAKEN;
 }
 
-/* A guest wants frames of its region.  The ticket stays for others until it has the
- * frame, or is stale. */
-static hi_steal take_own(const hi_worker *g, hi_deque *d, heist_frame *cursor,
-                         work *got)
-{
-    int64_t place;
-    uintptr_t item = hi_deque_peek(d, &place);
-    if (!item || !may_take(g, item)) return HI_STEAL_EMPTY;
-    *got = from_item(g, item, cursor);
-    if (got->kind == WORK_NONE && hi_frame_is_exposed(hi_ticket_frame(item)))
-        return HI_STEAL_EMPTY; /* of another region by now */
-    hi_deque_steal_at(d, place);
-    return got->kind == WORK_NONE ? HI_STEAL_RETRY : HI_STEAL_TAKEN;
-}
-
-/* Of n victims the i-th after w, which is none of them. */
+/* Of n victims the i-th after w, which is none of them; NULL: it is not here. */
 static hi_worker *victim_after(const hi_worker *w, uint32_t n, uint32_t i)
 {
     return hi_victim(w->rt, (w->index + 1 + i % (n - 1)) % n);
@@ -261,11 +294,11 @@ static pass steal_pass(hi_worker *w, heist_frame *cursor, bool again)
     uint32_t start = n > 1 ? hi_random_below(&w->random, n - 1) : 0;
     for (uint32_t i = 0; i + 1 < n; i++) {
         hi_worker *victim = victim_after(w, n, start + i);
+        if (!victim) continue;
         uintptr_t item = hi_deque_oldest(&victim->deque);
         if (crowded && !is_for_all(victim, item)) continue;
         if (item && !may_take(w, item)) continue;
-        hi_steal got = (w->guest ? take_own : take_oldest)(w, &victim->deque,
-                                                           cursor, &p.found);
+        hi_steal got = take_oldest(w, &victim->deque, cursor, &p.found);
         if (got == HI_STEAL_TAKEN) {
             hi_count(&w->stats.stolen, 1);
             return p;
@@ -305,9 +338,10 @@ hi_job *hi_job_steal(hi_worker *w, const hi_job *low, const hi_job *high)
     uint32_t start = n > 1 ? hi_random_below(&w->random, n - 1) : 0;
     for (uint32_t i = 0; i + 1 < n; i++) {
         uintptr_t item;
-        hi_deque *d = &victim_after(w, n, start + i)->deque;
-        if (hi_deque_steal_range(d, hi_job_ticket(low), hi_job_ticket(high),
-                                 &item) != HI_STEAL_TAKEN)
+        hi_worker *victim = victim_after(w, n, start + i);
+        if (!victim ||
+            hi_deque_steal_range(&victim->deque, hi_job_ticket(low),
+                                 hi_job_ticket(high), &item) != HI_STEAL_TAKEN)
             continue;
         hi_count(&w->stats.stolen, 1);
         return hi_ticket_job(item);
@@ -373,8 +407,8 @@ static work rescue_pass(hi_worker *w, heist_frame *cursor)
     uint32_t n = hi_victim_count(rt);
     for (uint32_t i = 0; i < n; i++) {
         hi_worker *victim = hi_victim(rt, i);
-        hi_strand *s = hi_worker_shown(victim);
-        while (victim != w && s) {
+        hi_strand *s = victim && victim != w ? hi_worker_shown(victim) : NULL;
+        while (s) {
             heist_frame *f = NULL;
             if (may_help(w, s) && hi_strand_has_private(s) && !answers(rt, s) &&
                 rescue == HI_RESCUE_TAKES)
@@ -397,13 +431,13 @@ bool hi_worker_is_crowded(heist_runtime *rt)
 
 bool hi_worker_visible_work(heist_runtime *rt)
 {
-    if (!hi_injector_is_empty(&rt->injector)) return true;
+    if (hi_runtime_has_tasks(rt)) return true;
     /* relaxed: hint */
     bool frames = heist_load_relaxed(&rt->sleep.awake) < rt->workers;
     uint32_t n = hi_victim_count(rt);
     for (uint32_t i = 0; i < n; i++) {
         hi_worker *v = hi_victim(rt, i);
-        uintptr_t item = hi_deque_oldest(&v->deque);
+        uintptr_t item = v ? hi_deque_oldest(&v->deque) : 0;
         if (item && (frames || is_for_all(v, item))) return true;
     }
     return false;
@@ -425,20 +459,20 @@ static work from_own_oldest(hi_worker *w, heist_frame *cursor)
     uintptr_t item;
     if (hi_deque_steal(&w->deque, &item) != HI_STEAL_TAKEN)
         return (work){WORK_NONE, NULL};
-    return from_item(w, item, cursor);
+    return from_item(item, cursor);
 }
 
 /* The oldest of somebody else's, who may be away for long.  A few visits; the next
  * turn goes on from there. */
 static work from_another(hi_worker *w, heist_frame *cursor)
 {
-    uint32_t n = hi_victim_count(w->rt), turn = w->tick / TURN_TICK / TURNS;
+    uint32_t n = hi_victim_count(w->rt), turn = w->turns / TURNS;
     bool crowded = hi_worker_is_crowded(w->rt);
     work got = {WORK_NONE, NULL};
     if (w->guest) return got;
     for (uint32_t i = 0; i < VISITS && i + 1 < n; i++) {
         hi_worker *victim = victim_after(w, n, turn * VISITS + i);
-        uintptr_t item = hi_deque_oldest(&victim->deque);
+        uintptr_t item = victim ? hi_deque_oldest(&victim->deque) : 0;
         if (!item || (crowded && !is_for_all(victim, item))) continue;
         if (take_oldest(w, &victim->deque, cursor, &got) != HI_STEAL_TAKEN)
             continue;
@@ -458,8 +492,8 @@ static work in_turn(hi_worker *w, heist_frame *cursor)
 {
     work got = {WORK_NONE, NULL};
     if (w->finishing) return got;
-    for (uint32_t turn = w->tick / TURN_TICK, i = 0; i < TURNS; i++) {
-        switch ((turn + i) % TURNS) {
+    for (uint32_t i = 0; i < TURNS; i++) {
+        switch ((w->turns + i) % TURNS) {
         case 0: got = from_injector(w); break;
         case 1: got = from_own_oldest(w, cursor); break;
         case 2: got = from_another(w, cursor); break;
@@ -472,7 +506,24 @@ static work in_turn(hi_worker *w, heist_frame *cursor)
 /* Is it one of the picks in which what has waited longest comes first? */
 static bool is_turn(const hi_worker *w)
 {
-    return w->tick % TURN_TICK == 0;
+    return w->tick == 0;
+}
+
+/* Is it time, and has a letter, if there is one, had its turn as well? */
+static bool is_due(hi_worker *w, int64_t now)
+{
+    bool letters = w->ready || !hi_inbox_is_empty(&w->inbox);
+    return now - w->turned >= TURN_TIME && (w->heard || !letters);
+}
+
+static void next_pick(hi_worker *w)
+{
+    int64_t now = hi_clock();
+    if (++w->tick < TURN_TICK && !is_due(w, now)) return;
+    w->heard = false;
+    w->tick = 0;
+    w->turns++;
+    w->turned = now;
 }
 
 /* What needs no search: strands whose deadline has come, own deque and inbox, the
@@ -481,7 +532,7 @@ static work local(hi_worker *w, heist_frame *cursor)
 {
     work got = {WORK_NONE, NULL};
     expire(w);
-    w->tick++;
+    next_pick(w);
     if (is_turn(w)) got = in_turn(w, cursor);
     if (got.kind == WORK_NONE) got = from_inbox(w);
     if (got.kind != WORK_NONE) return got;
@@ -502,10 +553,9 @@ static work search(hi_worker *w, heist_frame *cursor)
     work got = {WORK_NONE, NULL};
     const heist_runtime *rt = w->rt;
     int64_t spin = rt->spin;
-    bool may = w->guest || hi_sleep_search(w) || w->called;
+    bool may = w->guest || hi_sleep_search(w);
     if (w->finishing) may = false;
     if (hi_worker_is_crowded(w->rt)) spin = 0;
-    w->called = false;
     int64_t until = may && spin ? hi_clock() + spin : 0;
     /* By quanta a call stands until the next boundary. */
     bool again = rt->config.exposure == HEIST_ON_DEMAND;
@@ -523,12 +573,6 @@ static work search(hi_worker *w, heist_frame *cursor)
     }
     if (got.kind != WORK_NONE) hi_sleep_found(w);
     return got;
-}
-
-static void unpin(hi_worker *w)
-{
-    if (w->pinned) hi_cpu_unpin();
-    w->pinned = false;
 }
 
 static work next_work(hi_worker *w, hi_strand *s)
@@ -550,7 +594,6 @@ static work next_work(hi_worker *w, hi_strand *s)
             break;
         }
         why = hi_sleep_park(w, next_deadline(w));
-        w->called = why == HI_WAKE_WORK;
         if (why == HI_WAKE_DEADLINE) expire(w);
         if (why == HI_WAKE_WATCH) got = rescue_pass(w, s->base);
         if (got.kind == WORK_NONE) got = local(w, s->base);
@@ -558,7 +601,6 @@ static work next_work(hi_worker *w, hi_strand *s)
         hi_sleep_found(w);
         break;
     }
-    unpin(w);
     w->watch = 0;
     w->busy_since = hi_clock();
     if (w->guest && w->native->looked) w->waited += w->busy_since - since;
@@ -572,6 +614,28 @@ static void put_spare(hi_worker *w, hi_strand *s)
 {
     s->next = w->spare;
     w->spare = s;
+    w->warm++;
+}
+
+static hi_strand *take_spare(hi_worker *w)
+{
+    hi_strand *s = w->spare;
+    if (!s) return NULL;
+    w->spare = s->next;
+    if (!s->hollow) w->warm--;
+    s->hollow = false;
+    return s;
+}
+
+void hi_worker_tidy(hi_worker *w)
+{
+    unsigned passed = 0;
+    for (hi_strand *s = w->spare; w->warm > WARM_SPARES; s = s->next) {
+        if (s->hollow || passed++ < WARM_SPARES) continue;
+        if (hi_sleep_is_called(w)) break;
+        hi_strand_hollow(s);
+        w->warm--;
+    }
 }
 
 static void step_aside(hi_worker *w, hi_strand *self, hi_strand *to)
@@ -644,11 +708,8 @@ static void loop(void *strand)
 /* A strand that runs the loop, from those put aside or a new one. */
 static hi_strand *loop_strand(hi_worker *w)
 {
-    hi_strand *s = w->spare;
-    if (s) {
-        w->spare = s->next;
-        return s;
-    }
+    hi_strand *s = take_spare(w);
+    if (s) return s;
     s = hi_strand_create(w->rt->config.stack_bytes);
     if (!s) return NULL;
     heist_store_relaxed(&s->worker, w); /* relaxed: own-field */
@@ -699,7 +760,6 @@ static hi_strand *wait_in_place(hi_worker *w)
                 hi_futex_wait(&nobody, 0, until);
         }
     }
-    unpin(w);
     int64_t slept = hi_clock() - since;
     w->busy_since += slept;
     if (w->guest && w->native->looked) w->waited += slept;

@@ -60,14 +60,16 @@ typedef struct hi_worker {
     bool stranger;  /* guest: the thread was another worker on entering */
     bool eager;     /* guest: its first fork looks around */
     bool finishing; /* guest: its root has ended */
+    bool far;       /* guest: visited only while it may have something */
+    bool orphan;    /* of a process that fork()ed this one */
     bool searching;
-    bool called; /* woken for work: may search whatever the others do */
-    bool orphan; /* of a process that fork()ed this one */
 
     struct hi_worker *before; /* guest: who the thread was on entering */
     unsigned index;           /* in the table of victims */
-    uint32_t tick;
-    bool pinned; /* to its home, for the time it sleeps */
+    uint32_t tick;  /* picks since the last turn of what has waited, ... */
+    uint32_t turns; /* ... how many of those there were, */
+    int64_t turned; /* ... and when the last one was */
+    bool heard;     /* a letter, since then */
     hi_random random;
     int64_t watch;       /* how long it keeps watch before it looks */
     unsigned watch_idle; /* watches in a row in which nobody worked */
@@ -77,6 +79,7 @@ typedef struct hi_worker {
     unsigned doubts;             /* ... or so it seemed, but it ended soon */
     uint64_t exposed_before;     /* guest: frames, before this region */
     hi_strand *spare;            /* strands parked in the loop, to go on with */
+    unsigned warm;               /* ... that are not hollow */
     hi_strand *bare;           /* strands without a stack, for nested regions */
     hi_inbox_node *ready;      /* taken from the inbox, not handled yet */
     hi_timers timers;          /* of strands that wait with a deadline */
@@ -146,6 +149,9 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg);
 /* After what a worker ran: ends the child of a fork() in it.  What follows, the
  * parent's thread does. */
 void hi_worker_check_process(const hi_worker *w);
+
+/* Idle: gives back the memory of spare stacks, until it is called. */
+void hi_worker_tidy(hi_worker *w);
 
 /* The body of a pool worker's thread. */
 void hi_worker_main(void *worker);

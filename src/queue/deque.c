@@ -208,11 +208,11 @@ bool hi_deque_pop_if(hi_deque *d, uintptr_t item)
     return hi_deque_newest(d) == item && hi_deque_pop(d) != 0;
 }
 
-/* Takes the item at top, if that is the oldest and lies in low .. low + span, both
- * included. */
-static inline hi_steal steal(hi_deque *d, int64_t top, uintptr_t low,
-                             uintptr_t span, uintptr_t *item)
+/* Takes the oldest item, if it lies in low .. low + span, both included. */
+static inline hi_steal steal(hi_deque *d, uintptr_t low, uintptr_t span,
+                             uintptr_t *item)
 {
+    int64_t top = heist_load_relaxed(&d->top); /* relaxed: before-D2 */
     heist_fence_seq_cst(); /* D2: read top, then bottom, in one global order. */
     /* D1: every slot below this bottom is written. */
     int64_t bottom = heist_load_acquire(&d->bottom);
@@ -236,22 +236,20 @@ static inline hi_steal steal(hi_deque *d, int64_t top, uintptr_t low,
 
 hi_steal hi_deque_steal(hi_deque *d, uintptr_t *item)
 {
-    int64_t top = heist_load_relaxed(&d->top); /* relaxed: before-D2 */
-    return steal(d, top, 0, UINTPTR_MAX, item);
+    return steal(d, 0, UINTPTR_MAX, item);
 }
 
 hi_steal hi_deque_steal_range(hi_deque *d, uintptr_t low, uintptr_t high,
                               uintptr_t *item)
 {
     if (low >= high) return HI_STEAL_EMPTY;
-    int64_t top = heist_load_relaxed(&d->top); /* relaxed: before-D2 */
-    return steal(d, top, low, high - low - 1, item);
+    return steal(d, low, high - low - 1, item);
 }
 
 bool hi_deque_steal_at(hi_deque *d, int64_t place)
 {
-    uintptr_t item;
-    return steal(d, place, 0, UINTPTR_MAX, &item) == HI_STEAL_TAKEN;
+    /* D3, D5: what was the oldest once leaves by a CAS on top only. */
+    return heist_cas_seq_cst(&d->top, &place, moved(place, 1));
 }
 
 bool hi_deque_is_empty(const hi_deque *d)

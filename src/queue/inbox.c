@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * inbox.c: posts from any thread to one owner, who takes them all at once.
+ * inbox.c: posts from any thread, taken all at once.
  *
  *      newest -> node -> node -> oldest -> NULL
  *
@@ -18,7 +18,7 @@
  *
  * A thread that announces its sleep, fences (seq_cst) and then looks with
  * is_empty sees every post whose poster fenced afterwards, earlier in the one
- * order of fences; only the owner makes the inbox empty again.
+ * order of fences, unless somebody has taken it since.
  */
 #include "queue/inbox.h"
 

@@ -5,7 +5,7 @@
 #include <heist/base.h>
 
 /*
- * A worker's inbox: any thread posts, the owner takes everything at once.
+ * An inbox: any thread posts; its owner, or who comes first, takes all at once.
  * The nodes live in what is sent, so it cannot overflow.  Edges: inbox.c.
  */
 typedef struct hi_inbox_node {
@@ -18,13 +18,13 @@ typedef struct hi_inbox {
 
 void hi_inbox_init(hi_inbox *b);
 
-/* Any thread.  The node is the inbox's until the owner has taken it. */
+/* The node is the inbox's until it is taken. */
 void hi_inbox_post(hi_inbox *b, hi_inbox_node *node);
 
-/* Owner.  All nodes, oldest first, or NULL. */
+/* All nodes, oldest first, or NULL. */
 hi_inbox_node *hi_inbox_take(hi_inbox *b);
 
-/* Any thread.  A look that may be out of date. */
+/* A look that may be out of date. */
 bool hi_inbox_is_empty(const hi_inbox *b);
 
 #endif

@@ -73,12 +73,12 @@ static inline void crew_run_item(hi_worker *w, uintptr_t item)
     hi_strand *s = w->native;
     heist_ctx c = {&s->hot, s->base};
     if (hi_ticket_is_frame(item)) {
-        if (hi_frame_take(hi_ticket_frame(item), s->base, NULL))
+        if (hi_frame_take(hi_ticket_frame(item), s->base))
             hi_frame_run(w, hi_ticket_frame(item), s->base);
     } else if (hi_ticket_is_job(item)) {
         hi_ticket_job(item)->source->run(c, hi_ticket_job(item));
     } else {
-        hi_task_run(w, hi_ticket_task(item), s->base);
+        hi_task_run(w, (hi_task *)item, s->base);
     }
 }
 

@@ -381,7 +381,7 @@ static void worker_or_thief(unsigned id)
     hi_self_set(w);
     heist_frame *cursor = w->spare->base;
     if (hi_deque_steal(&rt->pool[0].deque, &item) == HI_STEAL_TAKEN &&
-        hi_frame_take(hi_ticket_frame(item), cursor, NULL))
+        hi_frame_take(hi_ticket_frame(item), cursor))
         hi_frame_run(w, hi_ticket_frame(item), cursor);
     hi_self_set(NULL);
 }

@@ -186,7 +186,7 @@ static void steal_above(unsigned id, unsigned victim, heist_frame *cursor)
     hi_deque *d = &workers[victim].deque;
     if (hi_deque_steal(d, &item) != HI_STEAL_TAKEN) return;
     heist_frame *f = hi_ticket_frame(item);
-    if (hi_frame_take(f, cursor, NULL)) hi_frame_run(&workers[id], f, cursor);
+    if (hi_frame_take(f, cursor)) hi_frame_run(&workers[id], f, cursor);
 }
 
 static void steal_from(unsigned id, unsigned victim)
@@ -531,7 +531,7 @@ static void setup_siblings(void)
     hi_strand_expose_all(&workers[1], strands[1]);
     uintptr_t item;
     model_check(hi_deque_steal(&workers[1].deque, &item) == HI_STEAL_TAKEN);
-    model_check(hi_frame_take(strands[1]->base, strands[0]->base, NULL));
+    model_check(hi_frame_take(strands[1]->base, strands[0]->base));
     hi_strand_reset(strands[0], false);
 }
 
@@ -555,8 +555,10 @@ static void setup_region(void)
 static void begin_or_take_own(unsigned id)
 {
     if (id == 0) {
-        heist_frame *f = strands[1]->base;
-        model_check(!hi_frame_take(f, strands[0]->base, &workers[0]));
+        heist_frame *f = NULL;
+        hi_frame_take_wish(&workers[1].deque, (hi_wish){.guest = &workers[0]},
+                           strands[0]->base, &f);
+        model_check(!f);
         return;
     }
     hi_strand_enter_region(strands[id], NULL);

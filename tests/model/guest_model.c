@@ -230,7 +230,7 @@ static void sleep_and_work(hi_worker *w)
     hi_self_set(w);
     do {
         why = hi_sleep_park(w, HEIST_SECOND);
-        hi_task *task = hi_ticket_task(pool_local(w));
+        hi_task *task = (hi_task *)pool_local(w);
         if (task) {
             hi_sleep_found(w);
             hi_task_run(w, task, strand->base);
@@ -360,7 +360,7 @@ static void seated_apart(unsigned id)
     model_check(heist_run(rt, noting_root, &id) == 0);
     if (heist_add_acq_rel(&ended, 1) == 0) return;
     for (unsigned i = 0; i < GUESTS; i++)
-        model_check(hi_victim(rt, guests[i]->index) == guests[i]);
+        model_check(hi_seated(rt, guests[i]->index) == guests[i]);
     stop(rt);
 }
 

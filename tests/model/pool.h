@@ -42,7 +42,7 @@ static inline void pool_worker(heist_runtime *rt, unsigned i)
     w->idle_word = &rt->sleep.idle[0];
     w->idle_bit = UINT64_C(1) << i;
     hi_random_seed(&w->random, 1, i);
-    heist_init(&rt->victims[i], w);
+    heist_init(&rt->victims[i], (uintptr_t)w);
 }
 
 static inline heist_runtime *pool_open(unsigned workers, size_t capacity)
@@ -84,7 +84,7 @@ static inline void pool_close(heist_runtime *rt)
     size_t victims = rt->workers + POOL_SEATS;
     uint32_t n = heist_load_relaxed(&rt->victim_count);
     for (uint32_t i = rt->workers; i < n; i++) {
-        hi_worker *g = heist_load_relaxed(&rt->victims[i]);
+        hi_worker *g = hi_seated(rt, i);
         pool_worker_close(g);
         hi_strand_destroy(g->native);
     }

@@ -54,7 +54,7 @@ static void worker_stops(void *user, unsigned worker)
     model_check(last_words == 1);
     if (!comes_back) return;
     model_check(heist_run(rt, refused_root, NULL) == -ESHUTDOWN);
-    guests[0] = hi_victim(rt, rt->workers);
+    guests[0] = hi_seated(rt, rt->workers);
 }
 
 static void start(unsigned workers)

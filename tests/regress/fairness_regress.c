@@ -243,3 +243,53 @@ TEST(a_deadline_is_kept_before_the_next_task)
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
     CHECK(heist_load_relaxed(&late) <= 1);
 }
+
+/*
+ * Strands that compute for long and wait for a moment in turn have always a letter
+ * for the worker.  Turns are a matter of time as well: tasks from outside do not wait
+ * for dozens of such steps each.
+ */
+enum {
+    STEP = 5 * HEIST_MILLISECOND,
+    GUESTS_TASKS = 10,
+    STEPS_MAX = 150 /* by picks alone it would take 600 */
+};
+
+static int compute_and_wait(heist_ctx c, void *arg)
+{
+    heist_latch never;
+    (void)c, (void)arg;
+    heist_latch_init(&never, 1);
+    while (!heist_load_acquire(&over)) {
+        heist_add_relaxed(&turns, 1);
+        for (heist_time end = heist_after(STEP); heist_now() < end;)
+            ;
+        CHECK_EQ(heist_latch_wait(&never, heist_after(1)), -ETIMEDOUT);
+    }
+    return 0;
+}
+
+static int leave_soon(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    return 0;
+}
+
+TEST(tasks_from_outside_have_their_turn_under_long_steps)
+{
+    start();
+    heist_latch done;
+    heist_latch_init(&done, GUESTS_TASKS);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(heist_spawn(rt, compute_and_wait, NULL, NULL, HEIST_FOREVER),
+                 0);
+    while (heist_load_relaxed(&turns) < 4)
+        sched_yield();
+    for (int i = 0; i < GUESTS_TASKS; i++)
+        CHECK_EQ(heist_spawn(rt, leave_soon, NULL, &done, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+    long steps = heist_load_relaxed(&turns);
+    heist_store_release(&over, 1);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    CHECK(steps < STEPS_MAX);
+}

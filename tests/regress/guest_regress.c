@@ -617,15 +617,74 @@ static int nothing_at_all(heist_ctx c, void *arg)
     return 0;
 }
 
-static int await_after_the_root(heist_ctx c, void *arg)
+/* What a task of the guest's waits for lies under a task that nobody waits for. */
+static void cover(void)
 {
-    (void)c, (void)arg;
-    heist_latch_arrive(&task_begun);
-    wait_until(&root_over);
+    CHECK_EQ(heist_spawn(pool, nothing_at_all, NULL, NULL, HEIST_NOW), 0);
+}
+
+static void await_a_scope(heist_ctx c)
+{
+    (void)c;
     heist_scope s;
     heist_scope_open(&s, pool);
     heist_scope_spawn(&s, nothing_at_all, NULL);
+    cover();
     CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
+}
+
+static heist_latch opened;
+
+static void open_it(heist_ctx c, heist_frame *f)
+{
+    (void)c, (void)f;
+    heist_latch_arrive(&opened);
+}
+
+static void nothing_in_a_region(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+}
+
+static void await_a_frame(heist_ctx c)
+{
+    heist_latch_init(&opened, 1);
+    heist_ctx k = heist_fork(c, open_it);
+    CHECK_EQ(heist_run(pool, nothing_in_a_region, NULL), 0); /* exposes it */
+    cover();
+    CHECK_EQ(heist_latch_wait(&opened, HEIST_FOREVER), 0);
+    heist_done(&k);
+}
+
+static int nothing_in_a_node(heist_ctx c, heist_step *s, void *arg)
+{
+    (void)c, (void)s, (void)arg;
+    return 0;
+}
+
+static void await_a_flow(heist_ctx c)
+{
+    (void)c;
+    heist_graph *g;
+    heist_flow *f;
+    CHECK_EQ(heist_graph_create(&g, NULL), 0);
+    heist_graph_add(g, "node", nothing_in_a_node, NULL);
+    CHECK_EQ(
+        heist_flow_start(&f, g, &(heist_flow_opts){.rt = pool}, HEIST_FOREVER),
+        0);
+    cover();
+    CHECK_EQ(heist_flow_close(f), 0);
+    heist_graph_destroy(g);
+}
+
+static int await_after_the_root(heist_ctx c, void *arg)
+{
+    (void)arg;
+    heist_latch_arrive(&task_begun);
+    wait_until(&root_over);
+    await_a_scope(c);
+    await_a_frame(c);
+    await_a_flow(c);
     return 0;
 }
 

@@ -6,7 +6,9 @@
 
 #include <heist.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static heist_runtime *rt;
 static pthread_barrier_t meeting;
@@ -149,4 +151,57 @@ TEST(runtimes_with_ever_other_stacks_do_not_use_up_address_space)
         CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
     }
     CHECK(mapped_mb() - before <= (2 * SIZES + 16) * UNIT_MB);
+}
+
+/* --- stacks that nobody needs ------------------------------------------------------------ */
+
+static long resident_mb(void)
+{
+    long mapped = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK(f != NULL);
+    CHECK_EQ(fscanf(f, "%ld %ld", &mapped, &resident), 2);
+    fclose(f);
+    return resident * sysconf(_SC_PAGESIZE) >> 20;
+}
+
+enum {
+    SLEEPERS = 400,
+    TOUCHED = 512 << 10
+};
+
+static heist_latch morning;
+
+static int sleep_deep(heist_ctx c, void *arg)
+{
+    volatile char locals[TOUCHED];
+    (void)c;
+    for (int i = 0; i < TOUCHED; i += 1024)
+        locals[i] = 1;
+    heist_latch_arrive(arg); /* in bed */
+    return heist_latch_wait(&morning, HEIST_FOREVER) + locals[1024] - 1;
+}
+
+/* Twice: who gave the memory back can use the stack again. */
+TEST(an_idle_worker_gives_back_the_stacks_of_many_waits)
+{
+    heist_config config = {.workers = 2, .stack_bytes = 1 << 20};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    for (int round = 0; round < 2; round++) {
+        heist_latch in_bed;
+        heist_scope s;
+        long before = resident_mb();
+        heist_latch_init(&morning, 1);
+        heist_latch_init(&in_bed, SLEEPERS);
+        heist_scope_open(&s, rt);
+        for (int i = 0; i < SLEEPERS; i++)
+            heist_scope_spawn(&s, sleep_deep, &in_bed);
+        CHECK_EQ(heist_latch_wait(&in_bed, HEIST_FOREVER), 0);
+        CHECK(resident_mb() - before > SLEEPERS / 4); /* MB */
+        heist_latch_arrive(&morning);
+        CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
+        while (resident_mb() - before > SLEEPERS / 16)
+            sched_yield();
+    }
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }

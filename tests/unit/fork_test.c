@@ -217,11 +217,12 @@ TEST(a_frame_taken_back_is_private_again)
     hi_lock_take(&s->lock);
     CHECK(hi_frame_expose(&w, s));
     hi_lock_give(&s->lock);
-    CHECK(hi_frame_is_exposed(s->base));
+    CHECK((heist_load_relaxed(&s->base->state) & HI_FRAME_LETTER) ==
+          HI_FRAME_EXPOSED);
     CHECK(hi_frame_unexpose(&w, s->base));
     CHECK_EQ(heist_load_relaxed(&s->base->state), HI_FRAME_PRIVATE);
     CHECK(hi_deque_is_empty(&w.deque));
-    CHECK(!hi_frame_take(s->base, s->base + 1, NULL)); /* a late thief */
+    CHECK(!hi_frame_take(s->base, s->base + 1)); /* a late thief */
     heist_init(&s->base->fn, NULL);
     hi_strand_destroy(s);
     hi_worker_fini(&w);
@@ -240,7 +241,31 @@ TEST(a_stale_ticket_takes_only_what_is_exposed_again)
     uintptr_t item = 0;
     CHECK_EQ(hi_deque_steal(&w.deque, &item), HI_STEAL_TAKEN);
     CHECK_EQ(item, hi_frame_ticket(s->base)); /* left behind */
-    CHECK(!hi_frame_take(hi_ticket_frame(item), s->base + 1, NULL));
+    CHECK(!hi_frame_take(hi_ticket_frame(item), s->base + 1));
+    heist_init(&s->base->fn, NULL);
+    hi_strand_destroy(s);
+    hi_worker_fini(&w);
+}
+
+TEST(who_leaves_a_frame_to_others_leaves_its_ticket)
+{
+    hi_worker w = {.guest = true}, other = {.guest = true};
+    heist_frame *f = NULL;
+    CHECK_EQ(hi_worker_init(&w, NULL), 0);
+    hi_strand *s = hi_strand_create(0);
+    hi_strand_reset(s, true);
+    hi_strand_enter_region(s, &w);
+    heist_init(&s->base->fn, one);
+    CHECK(hi_frame_expose(&w, s));
+    CHECK_EQ(hi_frame_take_wish(&w.deque, (hi_wish){.guest = &other},
+                                s->base + 1, &f),
+             HI_STEAL_EMPTY);
+    CHECK(!f && !hi_deque_is_empty(&w.deque));
+    CHECK_EQ(
+        hi_frame_take_wish(&w.deque, (hi_wish){.guest = &w}, s->base + 1, &f),
+        HI_STEAL_TAKEN);
+    CHECK(f == s->base && hi_deque_is_empty(&w.deque));
+    heist_init(&s->base->state, HI_FRAME_PRIVATE);
     heist_init(&s->base->fn, NULL);
     hi_strand_destroy(s);
     hi_worker_fini(&w);
