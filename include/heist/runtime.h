@@ -113,7 +113,7 @@ typedef struct heist_stats {
     uint64_t stolen;    /* frames and tasks taken from another worker */
     uint64_t failed;    /* victims found empty */
     uint64_t retries;   /* races for a victim's work that were lost */
-    uint64_t injected;  /* tasks taken from the injector */
+    uint64_t injected;  /* tasks taken that came from outside */
     uint64_t parked;    /* times asleep */
     uint64_t woken;     /* others woken */
     uint64_t suspended; /* joins and waits that put their strand aside */

@@ -46,7 +46,7 @@ enum {
 /* What a runtime had before a fork(): abandoned in the child, not lost. */
 typedef struct relic {
     struct relic *next;
-    void *pool, *victims, *slots;
+    void *pool, *victims, *slots, *overflow;
 } relic;
 
 static struct {
@@ -330,7 +330,8 @@ static bool abandon(heist_runtime *rt)
     if (!rt->pool) return true; /* an earlier attempt has */
     relic *r = hi_alloc(NULL, sizeof *r, HEIST_LINE);
     if (!r) return false;
-    *r = (relic){home.relics, rt->pool, rt->victims, rt->injector.slots};
+    *r = (relic){home.relics, rt->pool, rt->victims, rt->injector.slots,
+                 hi_inbox_take(&rt->overflow)};
     home.relics = r;
     rt->pool = NULL;
     return true;

@@ -123,7 +123,7 @@ static inline void hi_visit_end(heist_runtime *rt)
     heist_sub_release(&rt->visitors, leaving); /* S5: gone. */
 }
 
-/* Has a foreign thread left tasks that no worker has taken yet? */
+/* Have threads that are no workers left tasks that none has taken yet? */
 static inline bool hi_runtime_has_tasks(const heist_runtime *rt)
 {
     return !hi_injector_is_empty(&rt->injector) ||

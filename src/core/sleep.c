@@ -2,7 +2,7 @@
  *
  * sleep.c: how a worker without work goes to sleep, and who wakes it.
  *
- * The poster          P1  publish the work (deque, injector, inbox)
+ * The poster          P1  publish the work (deque, injector, overflow, inbox)
  *                     P2  fence
  *                     P3  if a worker is searching: done
  *                     P4  else take an idle worker's bit, count it as searching,
@@ -257,7 +257,6 @@ static bool sleep_on_parker(hi_worker *w, int64_t until)
     /* relaxed: before-S3 (fails if a token is there already) */
     if (heist_cas_relaxed(&w->parker, &awake, ASLEEP)) {
         hi_count(&w->stats.parked, 1);
-        if (w->home >= 0) hi_cpu_visit(w->home);
         int rc = 0;
         /* relaxed: before-S3 */
         while (heist_load_relaxed(&w->parker) == ASLEEP && rc == 0)
@@ -296,6 +295,8 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
         /* relaxed: before-S1 (from now on a poster must look for our bit) */
         heist_sub_relaxed(&rt->sleep.searching, 1);
     }
+    /* Where it is busy this may take long: nobody counts on us now. */
+    if (w->home >= 0) hi_cpu_visit(w->home);
     hi_count(&w->announced, 1);
     /* S2: we are to be had, and this is what we did before. */
     heist_or_release(w->idle_word, w->idle_bit);
@@ -311,7 +312,7 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
         return HI_WAKE_WORK;
     }
     if (!hi_runtime_is(rt, HI_RUNNING)) hi_runtime_maybe_quiet(rt);
-    hi_worker_tidy(w);
+    hi_worker_tidy(w, deadline);
     int64_t watch = watch_until(w);
     bool token = sleep_on_parker(w, watch < deadline ? watch : deadline);
     watch_end(w);

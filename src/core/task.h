@@ -9,7 +9,7 @@
  * runs it.
  */
 struct hi_task {
-    hi_message message; /* for a task sent to one worker */
+    hi_message message; /* for a task sent to one worker, or in the overflow */
     heist_task_fn *fn;
     void *arg;
     heist_latch *done;

@@ -24,6 +24,7 @@
 enum {
     TURN_TIME = 1000000, /* ns from one turn of what has waited to the next, */
     TURN_TICK = 61,      /* ... and picks, whichever comes first */
+    TURN_LOOK = 8,       /* picks from one look at the clock to the next */
     TURNS = 3,           /* ... and so many kinds of it there are */
     VISITS = 16,         /* to others' deques in one turn */
     WARM_SPARES = 4,     /* that keep their memory while the worker sleeps */
@@ -235,14 +236,17 @@ static work from_injector(hi_worker *w)
     heist_runtime *rt = w->rt;
     uintptr_t items[BATCH];
     if (w->guest || !hi_runtime_has_tasks(rt)) return (work){WORK_NONE, NULL};
-    work got = from_overflow(w);
+    /* By turns: either may be filled as fast as it is emptied. */
+    w->overflow = !w->overflow;
+    work got = {WORK_NONE, NULL};
+    if (w->overflow) got = from_overflow(w);
     if (got.kind != WORK_NONE) return got;
     size_t share = hi_injector_length(&rt->injector) / rt->workers;
     size_t room = hi_deque_room(&w->deque);
     size_t most = room < BATCH - 1 ? room : BATCH - 1;
     size_t n = hi_injector_take(&rt->injector, items,
                                 1 + (share < most ? share : most));
-    if (n == 0) return (work){WORK_NONE, NULL};
+    if (n == 0) return from_overflow(w);
     hi_task_room(rt);
     hi_count(&w->stats.injected, n);
     /* Newest first into the deque, so that the oldest is popped next. */
@@ -470,9 +474,11 @@ static work from_another(hi_worker *w, heist_frame *cursor)
     bool crowded = hi_worker_is_crowded(w->rt);
     work got = {WORK_NONE, NULL};
     if (w->guest) return got;
-    for (uint32_t i = 0; i < VISITS && i + 1 < n; i++) {
+    for (uint32_t i = 0, visits = 0; visits < VISITS && i + 1 < n; i++) {
         hi_worker *victim = victim_after(w, n, turn * VISITS + i);
-        uintptr_t item = victim ? hi_deque_oldest(&victim->deque) : 0;
+        if (!victim) continue;
+        visits++;
+        uintptr_t item = hi_deque_oldest(&victim->deque);
         if (!item || (crowded && !is_for_all(victim, item))) continue;
         if (take_oldest(w, &victim->deque, cursor, &got) != HI_STEAL_TAKEN)
             continue;
@@ -509,21 +515,26 @@ static bool is_turn(const hi_worker *w)
     return w->tick == 0;
 }
 
-/* Is it time, and has a letter, if there is one, had its turn as well? */
-static bool is_due(hi_worker *w, int64_t now)
+/*
+ * Is it time, and has a letter, if there is one, had its turn as well?  What has been
+ * begun and put aside comes before what would be begun.
+ */
+static bool is_due(hi_worker *w)
 {
+    if (w->tick % TURN_LOOK != 0) return false; /* the clock is dear */
+    /* relaxed: own-field */
+    if (w->tick <= heist_load_relaxed(&w->put_aside)) return false;
     bool letters = w->ready || !hi_inbox_is_empty(&w->inbox);
-    return now - w->turned >= TURN_TIME && (w->heard || !letters);
+    return (w->heard || !letters) && hi_clock() - w->turned >= TURN_TIME;
 }
 
 static void next_pick(hi_worker *w)
 {
-    int64_t now = hi_clock();
-    if (++w->tick < TURN_TICK && !is_due(w, now)) return;
+    if (++w->tick < TURN_TICK && !is_due(w)) return;
     w->heard = false;
     w->tick = 0;
     w->turns++;
-    w->turned = now;
+    w->turned = hi_clock();
 }
 
 /* What needs no search: strands whose deadline has come, own deque and inbox, the
@@ -627,12 +638,12 @@ static hi_strand *take_spare(hi_worker *w)
     return s;
 }
 
-void hi_worker_tidy(hi_worker *w)
+void hi_worker_tidy(hi_worker *w, int64_t until)
 {
     unsigned passed = 0;
     for (hi_strand *s = w->spare; w->warm > WARM_SPARES; s = s->next) {
         if (s->hollow || passed++ < WARM_SPARES) continue;
-        if (hi_sleep_is_called(w)) break;
+        if (hi_sleep_is_called(w) || hi_clock() >= until) break;
         hi_strand_hollow(s);
         w->warm--;
     }

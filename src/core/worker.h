@@ -70,6 +70,7 @@ typedef struct hi_worker {
     uint32_t turns; /* ... how many of those there were, */
     int64_t turned; /* ... and when the last one was */
     bool heard;     /* a letter, since then */
+    bool overflow;  /* whether it looked there before the injector */
     hi_random random;
     int64_t watch;       /* how long it keeps watch before it looks */
     unsigned watch_idle; /* watches in a row in which nobody worked */
@@ -150,8 +151,8 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg);
  * parent's thread does. */
 void hi_worker_check_process(const hi_worker *w);
 
-/* Idle: gives back the memory of spare stacks, until it is called. */
-void hi_worker_tidy(hi_worker *w);
+/* Idle: gives back the memory of spare stacks, until it is called or it is time. */
+void hi_worker_tidy(hi_worker *w, int64_t until);
 
 /* The body of a pool worker's thread. */
 void hi_worker_main(void *worker);

@@ -157,10 +157,10 @@ static inline uintptr_t pool_search(hi_worker *w)
 static inline uintptr_t pool_next(hi_worker *w)
 {
     uintptr_t item = 0;
-    for (bool called = false; !item;) {
-        if (hi_sleep_search(w) || called) item = pool_search(w);
+    while (!item) {
+        if (hi_sleep_search(w)) item = pool_search(w);
         if (item || hi_runtime_is(w->rt, HI_ENDING)) break;
-        called = hi_sleep_park(w, HEIST_FOREVER) == HI_WAKE_WORK;
+        hi_sleep_park(w, HEIST_FOREVER);
         item = pool_local(w);
         if (!item) hi_cpu_relax(); /* a push may be between claim and item */
     }

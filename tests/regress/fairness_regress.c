@@ -293,3 +293,47 @@ TEST(tasks_from_outside_have_their_turn_under_long_steps)
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
     CHECK(steps < STEPS_MAX);
 }
+
+/* Requests of several tasks that take long: those begun are ended before many more
+ * are, or each of them would hold a stack. */
+enum {
+    REQUESTS = 60,
+    AT_A_TIME = 30
+};
+
+static HEIST_ATOMIC(long) begun, most;
+
+static int part(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    for (heist_time end = heist_after(3 * HEIST_MILLISECOND / 2);
+         heist_now() < end;)
+        ;
+    return 0;
+}
+
+static int request(heist_ctx c, void *arg)
+{
+    heist_scope s;
+    (void)c, (void)arg;
+    long now = heist_add_relaxed(&begun, 1) + 1; /* one worker: one writer */
+    if (now > heist_load_relaxed(&most)) heist_store_relaxed(&most, now);
+    heist_scope_open(&s, rt);
+    for (int i = 0; i < 4; i++)
+        heist_scope_spawn(&s, part, NULL);
+    int rc = heist_scope_close(&s, HEIST_FOREVER);
+    heist_sub_relaxed(&begun, 1);
+    return rc;
+}
+
+TEST(requests_that_were_begun_end_before_many_more_are_begun)
+{
+    heist_scope s;
+    start();
+    heist_scope_open(&s, rt);
+    for (int i = 0; i < REQUESTS; i++)
+        heist_scope_spawn(&s, request, NULL);
+    CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
+    CHECK(heist_load_relaxed(&most) <= AT_A_TIME);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}

@@ -20,19 +20,26 @@ static int wait_a_while(heist_ctx c, void *arg)
     return rc == -ETIMEDOUT ? 0 : -EIO;
 }
 
-/* The injector overflows, so some tasks run here, and wait here. */
-TEST(tasks_that_run_here_and_wait_are_all_finished)
+static void spawn_waiting(heist_ctx c, void *rt)
+{
+    (void)c;
+    heist_scope s;
+    heist_scope_open(&s, rt);
+    for (int i = 0; i < 150; i++)
+        heist_scope_spawn(&s, wait_a_while, NULL);
+    CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
+}
+
+/* More than the queue holds; and in a region, where they run, and wait, here. */
+TEST(tasks_that_wait_are_all_finished)
 {
     for (unsigned workers = 1; workers <= 3; workers++) {
         heist_runtime *rt = NULL;
         heist_config config = {.workers = workers, .queue_capacity = 16};
         CHECK_EQ(heist_start(&rt, &config), 0);
         heist_latch_init(&never, 1);
-        heist_scope s;
-        heist_scope_open(&s, rt);
-        for (int i = 0; i < 300; i++)
-            heist_scope_spawn(&s, wait_a_while, NULL);
-        CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
+        spawn_waiting((heist_ctx){0}, rt);
+        CHECK_EQ(heist_run(rt, spawn_waiting, rt), 0);
         CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
     }
 }
