@@ -140,7 +140,9 @@ hi_steal hi_frame_take_wish(hi_deque *d, hi_wish wish, heist_frame *cursor,
     uintptr_t item = hi_deque_peek(d, &place);
     if (!hi_ticket_is_frame(item)) return HI_STEAL_EMPTY;
     heist_frame *f = hi_ticket_frame(item);
-    uintptr_t state = heist_load_acquire(&f->state); /* F3: its region. */
+    /* F3: its region.  kept: only a ticket of an earlier exposure does not show it
+     * as well (D1). */
+    uintptr_t state = heist_load_acquire(&f->state);
     if (is_exposed(state)) {
         if (!is_wished(wish, f, state)) return HI_STEAL_EMPTY;
         if (!take_in(f, state, cursor)) return HI_STEAL_RETRY;

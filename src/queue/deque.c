@@ -248,7 +248,8 @@ hi_steal hi_deque_steal_range(hi_deque *d, uintptr_t low, uintptr_t high,
 
 bool hi_deque_steal_at(hi_deque *d, int64_t place)
 {
-    /* D3, D5: what was the oldest once leaves by a CAS on top only. */
+    /* D3, D5: what was the oldest once leaves by a CAS on top only.
+     * kept seq_cst: as in pop. */
     return heist_cas_seq_cst(&d->top, &place, moved(place, 1));
 }
 
