@@ -185,6 +185,9 @@ static int sleep_deep(heist_ctx c, void *arg)
 /* Twice: who gave the memory back can use the stack again. */
 TEST(an_idle_worker_gives_back_the_stacks_of_many_waits)
 {
+    /* Sanitizers, valgrind and qemu keep memory of their own for each page: the
+     * stages with such tools say so by this. */
+    bool tool = getenv("HEIST_NO_FORK") != NULL;
     heist_config config = {.workers = 2, .stack_bytes = 1 << 20};
     CHECK_EQ(heist_start(&rt, &config), 0);
     for (int round = 0; round < 2; round++) {
@@ -197,10 +200,10 @@ TEST(an_idle_worker_gives_back_the_stacks_of_many_waits)
         for (int i = 0; i < SLEEPERS; i++)
             heist_scope_spawn(&s, sleep_deep, &in_bed);
         CHECK_EQ(heist_latch_wait(&in_bed, HEIST_FOREVER), 0);
-        CHECK(resident_mb() - before > SLEEPERS / 4); /* MB */
+        CHECK(tool || resident_mb() - before > SLEEPERS / 4); /* MB */
         heist_latch_arrive(&morning);
         CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
-        while (resident_mb() - before > SLEEPERS / 16)
+        while (!tool && resident_mb() - before > SLEEPERS / 16)
             sched_yield();
     }
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
