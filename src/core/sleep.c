@@ -257,6 +257,10 @@ static bool sleep_on_parker(hi_worker *w, int64_t until)
     /* relaxed: before-S3 (fails if a token is there already) */
     if (heist_cas_relaxed(&w->parker, &awake, ASLEEP)) {
         hi_count(&w->stats.parked, 1);
+        if (w->home >= 0 && !w->pinned) {
+            hi_cpu_pin(w->home);
+            w->pinned = true;
+        }
         int rc = 0;
         /* relaxed: before-S3 */
         while (heist_load_relaxed(&w->parker) == ASLEEP && rc == 0)
@@ -295,8 +299,6 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
         /* relaxed: before-S1 (from now on a poster must look for our bit) */
         heist_sub_relaxed(&rt->sleep.searching, 1);
     }
-    /* Where it is busy this may take long: nobody counts on us now. */
-    if (w->home >= 0) hi_cpu_visit(w->home);
     hi_count(&w->announced, 1);
     /* S2: we are to be had, and this is what we did before. */
     heist_or_release(w->idle_word, w->idle_bit);

@@ -586,6 +586,12 @@ static work search(hi_worker *w, heist_frame *cursor)
     return got;
 }
 
+static void unpin(hi_worker *w)
+{
+    if (w->pinned) hi_cpu_unpin();
+    w->pinned = false;
+}
+
 static work next_work(hi_worker *w, hi_strand *s)
 {
     work got = local(w, s->base);
@@ -612,6 +618,7 @@ static work next_work(hi_worker *w, hi_strand *s)
         hi_sleep_found(w);
         break;
     }
+    unpin(w);
     w->watch = 0;
     w->busy_since = hi_clock();
     if (w->guest && w->native->looked) w->waited += w->busy_since - since;
@@ -771,6 +778,7 @@ static hi_strand *wait_in_place(hi_worker *w)
                 hi_futex_wait(&nobody, 0, until);
         }
     }
+    unpin(w);
     int64_t slept = hi_clock() - since;
     w->busy_since += slept;
     if (w->guest && w->native->looked) w->waited += slept;

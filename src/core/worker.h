@@ -71,6 +71,7 @@ typedef struct hi_worker {
     int64_t turned; /* ... and when the last one was */
     bool heard;     /* a letter, since then */
     bool overflow;  /* whether it looked there before the injector */
+    bool pinned;    /* to its home, for the time it sleeps */
     hi_random random;
     int64_t watch;       /* how long it keeps watch before it looks */
     unsigned watch_idle; /* watches in a row in which nobody worked */

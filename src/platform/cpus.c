@@ -33,6 +33,7 @@
 
 enum {
     CPU_MAX = 8192, /* as many as a Linux kernel can be built for */
+    SAVED_CPUS = 1024,
     WORD_BITS = 64
 };
 
@@ -72,28 +73,86 @@ static int mask_nth(const cpu_bits *m, unsigned i)
     return -1;
 }
 
+/* The mask of the first thread that asked, before anything was pinned. */
+static cpu_bits initial;
+static pthread_once_t initial_once = PTHREAD_ONCE_INIT;
+
+static void initial_read(void)
+{
+    mask_get(&initial);
+}
+
+/*
+ * What the thread had before it was pinned.  Thread-local memory is scarce in
+ * a library that is loaded late, so this holds the first thousand CPUs; a
+ * thread with others gets the initial mask back.
+ */
+static __thread struct {
+    bool pinned;
+    bool fits;
+    int cpu; /* that it is pinned to */
+    uint64_t word[SAVED_CPUS / WORD_BITS];
+} own;
+
+static bool own_save(void)
+{
+    cpu_bits all, low = {{0}};
+    if (!mask_get(&all)) return false;
+    memcpy(own.word, all.word, sizeof own.word);
+    memcpy(low.word, all.word, sizeof own.word);
+    own.fits = memcmp(&low, &all, sizeof all) == 0;
+    return true;
+}
+
+/* What the thread may use, or might, were it not pinned. */
+static bool own_mask(cpu_bits *m)
+{
+    if (!own.pinned) return mask_get(m);
+    *m = own.fits ? (cpu_bits){{0}} : initial;
+    if (own.fits) memcpy(m->word, own.word, sizeof own.word);
+    return true;
+}
+
 int hi_cpus_nth(unsigned i)
 {
     int saved = errno;
     cpu_bits mask;
-    unsigned count = mask_get(&mask) ? mask_count(&mask) : 0;
+    unsigned count = own_mask(&mask) ? mask_count(&mask) : 0;
     errno = saved;
     return count ? mask_nth(&mask, i % count) : -1;
 }
 
-static uint64_t bit_of(int cpu)
+void hi_cpu_pin(int cpu)
 {
-    return (uint64_t)1 << (cpu % WORD_BITS);
+    if (cpu < 0 || cpu >= CPU_MAX) return;
+    int saved = errno;
+    pthread_once(&initial_once, initial_read);
+    cpu_bits one = {{0}};
+    one.word[cpu / WORD_BITS] = (uint64_t)1 << (cpu % WORD_BITS);
+    bool known = own.pinned || own_save();
+    if (known && mask_set(&one)) {
+        own.pinned = true;
+        own.cpu = cpu;
+    }
+    errno = saved;
 }
 
-void hi_cpu_visit(int cpu)
+/* Somebody else may have given the thread another mask meanwhile. */
+static bool is_as_pinned(void)
 {
-    if (cpu < 0 || cpu >= CPU_MAX || hi_cpu_current() == cpu) return;
+    cpu_bits now;
+    return mask_get(&now) && mask_count(&now) == 1 &&
+           mask_nth(&now, 0) == own.cpu;
+}
+
+void hi_cpu_unpin(void)
+{
+    if (!own.pinned) return;
     int saved = errno;
-    cpu_bits all, one = {{0}};
-    one.word[cpu / WORD_BITS] = bit_of(cpu);
-    bool may = mask_get(&all) && all.word[cpu / WORD_BITS] & bit_of(cpu);
-    if (may && mask_set(&one)) mask_set(&all);
+    cpu_bits before;
+    own_mask(&before);
+    if (is_as_pinned()) mask_set(&before);
+    own.pinned = false;
     errno = saved;
 }
 
@@ -457,7 +516,7 @@ static void read_limits(hi_cpus *out, const char *root)
     out->online = online > 0 ? (unsigned)online : 1;
 
     cpu_bits mask;
-    out->mask = mask_get(&mask) ? mask_count(&mask) : out->online;
+    out->mask = own_mask(&mask) ? mask_count(&mask) : out->online;
     out->workers = out->mask ? out->mask : 1;
 
     limit quota = {.of = CONTROL_CPU};

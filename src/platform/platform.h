@@ -89,9 +89,9 @@ void hi_pids_read(hi_pids *out, const char *root);
 /* The id of the i-th CPU (mod count) of the affinity mask; -1 if unknown. */
 int hi_cpus_nth(unsigned i);
 
-/* Takes the calling thread to that CPU, if it is of the thread's mask, and leaves it
- * free to go: a thread that sleeps is woken where it was, unless that is busy. */
-void hi_cpu_visit(int cpu);
+/* Lets the calling thread run on that CPU only; back to all it had before. */
+void hi_cpu_pin(int cpu);
+void hi_cpu_unpin(void);
 
 /* --- threads ---------------------------------------------------------- */
 

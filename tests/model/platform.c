@@ -138,9 +138,13 @@ int hi_cpus_nth(unsigned i)
     return -1;
 }
 
-void hi_cpu_visit(int cpu)
+void hi_cpu_pin(int cpu)
 {
     (void)cpu;
+}
+
+void hi_cpu_unpin(void)
+{
 }
 
 /* --- threads ------------------------------------------------------------------- */

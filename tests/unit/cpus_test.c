@@ -717,45 +717,65 @@ TEST(the_cpus_are_those_of_the_mask_that_the_thread_has_now)
     }
 }
 
-static bool mask_is(const cpu_set_t *expected)
+static bool may_use_only(int cpu)
 {
-    cpu_set_t now;
-    CPU_ZERO(&now);
-    CHECK_EQ(sched_getaffinity(0, sizeof now, &now), 0);
-    return CPU_EQUAL(&now, expected);
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CHECK_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+    return CPU_COUNT(&set) == 1 && CPU_ISSET((size_t)cpu, &set);
 }
 
-/* The kernel may take it elsewhere at once, but not each time. */
-TEST(a_visit_takes_a_thread_to_a_cpu_and_leaves_it_its_mask)
+TEST(a_pinned_thread_stays_and_an_unpinned_one_has_its_own_mask_back)
 {
-    cpu_set_t before;
+    cpu_set_t before, after;
     CPU_ZERO(&before);
+    CPU_ZERO(&after);
     CHECK_EQ(sched_getaffinity(0, sizeof before, &before), 0);
     errno = 4711;
     for (unsigned i = 0; i < 4; i++) {
         int cpu = hi_cpus_nth(i);
-        do {
-            hi_cpu_visit(cpu);
-            CHECK(mask_is(&before));
-        } while (hi_cpu_current() != cpu);
+        hi_cpu_pin(cpu);
+        CHECK(may_use_only(cpu));
+        CHECK_EQ(hi_cpu_current(), cpu);
     }
+    hi_cpus_read(&cpus, "");
+    CHECK_EQ(cpus.mask, CPU_COUNT(&before));
+    hi_cpu_unpin();
+    hi_cpu_unpin();
     CHECK_EQ(errno, 4711);
+    CHECK_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+    CHECK(CPU_EQUAL(&before, &after));
 }
 
-TEST(a_cpu_that_the_thread_may_not_use_is_not_visited)
+TEST(a_mask_given_to_a_pinned_thread_stays)
 {
-    cpu_set_t before, one;
-    CPU_ZERO(&before);
+    cpu_set_t before, other, now;
     CHECK_EQ(sched_getaffinity(0, sizeof before, &before), 0);
     int first = hi_cpus_nth(0), second = hi_cpus_nth(1);
-    CPU_ZERO(&one);
-    CPU_SET((size_t)first, &one);
-    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
-    const int bad[] = {second, -1, INT32_MIN, INT32_MAX, 8191, 8192};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        hi_cpu_visit(bad[i]);
-        CHECK(mask_is(&one));
-        CHECK_EQ(hi_cpu_current(), first);
-    }
+    if (first == second) return; /* one CPU */
+    hi_cpu_pin(first);
+    CPU_ZERO(&other);
+    CPU_SET((size_t)second, &other);
+    CHECK_EQ(sched_setaffinity(0, sizeof other, &other), 0);
+    hi_cpu_unpin();
+    CHECK_EQ(sched_getaffinity(0, sizeof now, &now), 0);
+    CHECK(CPU_EQUAL(&now, &other));
     CHECK_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+TEST(a_cpu_that_is_not_there_pins_nothing)
+{
+    cpu_set_t before, after;
+    CPU_ZERO(&before);
+    CPU_ZERO(&after);
+    CHECK_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    static const int bad[] = {-1, INT32_MIN, INT32_MAX, 8191, 8192};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        hi_cpu_pin(bad[i]);
+        CHECK_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+        CHECK(CPU_EQUAL(&before, &after));
+    }
+    hi_cpu_unpin();
+    CHECK_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+    CHECK(CPU_EQUAL(&before, &after));
 }

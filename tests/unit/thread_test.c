@@ -246,19 +246,10 @@ static struct {
     for (unsigned spin = 1; heist_load_acquire(cell) != (value); spin++) \
         if (spin % 1024 == 0) sched_yield();
 
-/* On two CPUs, if there are two. */
-static void stay_on(int cpu)
-{
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET((size_t)cpu, &one);
-    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
-}
-
 static void light_side(void *arg)
 {
     uint64_t random = *(uint64_t *)arg;
-    stay_on(hi_cpus_nth(1));
+    hi_cpu_pin(hi_cpus_nth(1));
     for (int round = 1; round <= ROUNDS; round++) {
         await(&sb.go, round);
         uint64_t wait = test_random(&random) % 512;
@@ -280,10 +271,8 @@ TEST(a_barrier_of_all_orders_a_thread_that_has_no_fence)
         return;
     }
     hi_thread t;
-    cpu_set_t before;
-    CHECK_EQ(sched_getaffinity(0, sizeof before, &before), 0);
     CHECK_EQ(hi_thread_start(&t, light_side, &test_seed, "light", STACK), 0);
-    stay_on(hi_cpus_nth(0));
+    hi_cpu_pin(hi_cpus_nth(0));
     for (int round = 1; round <= ROUNDS; round++) {
         heist_store_relaxed(&sb.x, 0);
         heist_store_relaxed(&sb.y, 0);
@@ -297,7 +286,7 @@ TEST(a_barrier_of_all_orders_a_thread_that_has_no_fence)
         CHECK(!(missed && sb.light_missed));
     }
     hi_thread_join(t);
-    CHECK_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+    hi_cpu_unpin();
 }
 
 static int barrier_without_init(void)
