@@ -58,6 +58,11 @@ static bool is_exposed(uintptr_t state)
     return (state & HI_FRAME_LETTER) == HI_FRAME_EXPOSED;
 }
 
+bool hi_frame_is_exposed(const heist_frame *f)
+{
+    return is_exposed(heist_load_relaxed(&f->state)); /* relaxed: hint */
+}
+
 bool hi_frame_expose(hi_worker *w, hi_strand *s)
 {
     uintptr_t life = heist_load_relaxed(&s->life); /* relaxed: own-field */
@@ -106,7 +111,7 @@ bool hi_frame_unexpose(hi_worker *w, heist_frame *f)
     if (!is_exposed(state)) return false;
     /* relaxed: own-slot (what it takes back it wrote itself) */
     if (!heist_cas_relaxed(&f->state, &state, HI_FRAME_PRIVATE)) return false;
-    hi_deque_pop_if(&w->deque, hi_frame_ticket(f));
+    if (!hi_deque_pop_if(&w->deque, hi_frame_ticket(f))) w->buried++;
     return true;
 }
 

@@ -86,6 +86,9 @@ void hi_strand_expose_all(hi_worker *w, hi_strand *s);
  * all. */
 bool hi_worker_expose_all(hi_worker *w);
 
+/* A look: to the owner it never shows too little. */
+bool hi_frame_is_exposed(const heist_frame *f);
+
 /* Owner.  Takes an exposed frame back; false: a thief has it. */
 bool hi_frame_unexpose(hi_worker *w, heist_frame *f);
 

@@ -28,6 +28,7 @@ enum {
     TURNS = 3,           /* ... and so many kinds of it there are */
     VISITS = 16,         /* to others' deques in one turn */
     WARM_SPARES = 4,     /* that keep their memory while the worker sleeps */
+    SIFT_LEAST = 64,     /* tickets left over before somebody cares */
     BATCH = 16,          /* taken from the injector in one go */
     CALL_AGAIN = 4       /* passes of a search from one call to the next */
 };
@@ -151,6 +152,66 @@ int hi_worker_push_task(hi_worker *w, hi_task *t)
     else if (!hi_ticket_is_task(hi_deque_newest(&w->deque)))
         heist_store_relaxed(&w->mixed, 1); /* relaxed: before-D1 */
     return hi_deque_push(&w->deque, (uintptr_t)t);
+}
+
+/*
+ * Is this item, with all newer ones seen before it, needed?  Of a frame that is not
+ * exposed no ticket is, of one that is only the newest: the exposed frames of a strand
+ * were exposed from the lowest up, so going back in time they come from the highest
+ * down.  A ticket at or above one of its strand that was kept is left over.
+ */
+static bool is_needed(uintptr_t item)
+{
+    if (!hi_ticket_is_frame(item)) return true;
+    heist_frame *f = hi_ticket_frame(item);
+    hi_strand *s = hi_strand_of(f);
+    if (f >= s->sifted || !hi_frame_is_exposed(f)) return false;
+    s->sifted = f;
+    return true;
+}
+
+/* Takes all items out of the deque, newest first; how many of them are needed. */
+static size_t pop_needed(hi_worker *w, uintptr_t *items, size_t most)
+{
+    size_t n = 0, needed = 0;
+    while (n < most && (items[n] = hi_deque_pop(&w->deque)) != 0)
+        n++;
+    for (size_t i = 0; i < n; i++) {
+        if (!hi_ticket_is_frame(items[i])) continue;
+        hi_strand *s = hi_strand_of(hi_ticket_frame(items[i]));
+        s->sifted = hi_strand_end(s);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (is_needed(items[i])) items[needed++] = items[i];
+    return needed;
+}
+
+void hi_worker_sift(hi_worker *w)
+{
+    size_t n = hi_deque_length(&w->deque), bytes = n * sizeof(uintptr_t);
+    uintptr_t *items =
+        n ? hi_alloc_raw(&w->allocator, bytes, HEIST_LINE) : NULL;
+    if (n && !items) return; /* another time */
+    w->buried = 0;
+    if (!n) return;
+    size_t needed = pop_needed(w, items, n);
+    for (size_t i = needed; i-- > 0;) { /* there is room */
+        if (hi_ticket_is_task(items[i]))
+            hi_worker_push_task(w, (hi_task *)items[i]);
+        else
+            hi_deque_push(&w->deque, items[i]);
+    }
+    hi_free(&w->allocator, items, bytes);
+    /* While they were in our hands nobody else could see them. */
+    if (needed) hi_sleep_post(w->rt);
+}
+
+/* A frame taken back leaves its ticket behind if something lies above it, and strands
+ * that wake each other would heap up ever more of them. */
+static void sift_now_and_then(hi_worker *w)
+{
+    if (w->buried >= SIFT_LEAST && w->buried >= hi_deque_length(&w->deque) / 2)
+        hi_worker_sift(w);
 }
 
 /* May this worker's oldest item be taken by more threads than there are workers? */
@@ -544,7 +605,10 @@ static work local(hi_worker *w, heist_frame *cursor)
     work got = {WORK_NONE, NULL};
     expire(w);
     next_pick(w);
-    if (is_turn(w)) got = in_turn(w, cursor);
+    if (is_turn(w)) {
+        sift_now_and_then(w);
+        got = in_turn(w, cursor);
+    }
     if (got.kind == WORK_NONE) got = from_inbox(w);
     if (got.kind != WORK_NONE) return got;
     /* relaxed: own-field */

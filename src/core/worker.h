@@ -83,6 +83,7 @@ typedef struct hi_worker {
     hi_strand *spare;            /* strands parked in the loop, to go on with */
     unsigned warm;               /* ... that are not hollow */
     hi_strand *bare;           /* strands without a stack, for nested regions */
+    size_t buried;             /* tickets left over in the deque, at most */
     hi_inbox_node *ready;      /* taken from the inbox, not handled yet */
     hi_timers timers;          /* of strands that wait with a deadline */
     heist_allocator allocator; /* its runtime's, also when that is lost */
@@ -173,6 +174,9 @@ void hi_strand_resume(hi_strand *s);
 
 /* Owner.  As hi_deque_push; thieves that leave frames alone find it behind some. */
 int hi_worker_push_task(hi_worker *w, hi_task *t);
+
+/* Owner.  Clears away the tickets in its deque that nobody needs. */
+void hi_worker_sift(hi_worker *w);
 
 /*
  * Is there work that a worker could take?  Tasks always count; frames only

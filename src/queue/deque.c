@@ -156,13 +156,18 @@ int hi_deque_push(hi_deque *d, uintptr_t item)
     return 0;
 }
 
-size_t hi_deque_room(const hi_deque *d)
+size_t hi_deque_length(const hi_deque *d)
 {
     int64_t bottom = heist_load_relaxed(&d->bottom); /* relaxed: own-field */
     int64_t top = heist_load_relaxed(&d->top);       /* relaxed: hint */
+    return (size_t)distance(top, bottom);
+}
+
+size_t hi_deque_room(const hi_deque *d)
+{
     /* relaxed: own-field */
     const hi_deque_array *a = heist_load_relaxed(&d->array);
-    return (size_t)a->mask + 1 - (size_t)distance(top, bottom);
+    return (size_t)a->mask + 1 - hi_deque_length(d);
 }
 
 uintptr_t hi_deque_pop(hi_deque *d)

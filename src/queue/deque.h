@@ -33,6 +33,9 @@ void hi_deque_fini(hi_deque *d);
 /* Owner.  0, or -ENOMEM when it had to grow and could not: nothing changed. */
 int hi_deque_push(hi_deque *d, uintptr_t item);
 
+/* Owner.  How many there are, at most. */
+size_t hi_deque_length(const hi_deque *d);
+
 /* Owner.  How many can be pushed before it has to grow, at least. */
 size_t hi_deque_room(const hi_deque *d);
 

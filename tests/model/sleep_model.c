@@ -248,6 +248,19 @@ static void one_from_a_worker(unsigned id)
     pool_loop(w, run);
 }
 
+/* While it clears its deque away nobody else can see what is in there. */
+static void one_from_a_worker_that_sifts(unsigned id)
+{
+    hi_worker *w = &rt->pool[id];
+    if (id == 0) {
+        hi_self_set(w);
+        push(w, &jobs[0]);
+        hi_worker_sift(w);
+        pool_await(&jobs[0].done);
+    }
+    pool_loop(w, run);
+}
+
 static void two_from_a_worker(unsigned id)
 {
     hi_worker *w = &rt->pool[id];
@@ -727,6 +740,9 @@ static const model_test tests[] = {
      .after = after,
      .quick = {2, 1, 1},
      .full = {3, 2, 1}},
+    {MODEL_TEST("what_is_sifted_is_found", 2, setup_1_of_2,
+                one_from_a_worker_that_sifts, after, NULL),
+     MODEL_BOUNDS(1, 1, 3, 1)},
     {MODEL_TEST("a_task_behind_a_job_is_run_in_a_crowd", 2, setup_behind,
                 a_task_behind_a_job, after_behind, NULL),
      MODEL_BOUNDS(2, 2, 3, 2)},

@@ -208,3 +208,72 @@ TEST(an_idle_worker_gives_back_the_stacks_of_many_waits)
     }
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
+
+/* --- strands that wake each other for ever ------------------------------------------------ */
+
+enum {
+    TURNS = 20000,
+    PEAK = 128 << 10 /* bytes; with a ticket for each turn it would be 512 K */
+};
+
+static HEIST_ATOMIC(size_t) library_bytes, library_peak;
+
+static void *count_alloc(void *user, size_t bytes, size_t align)
+{
+    (void)user;
+    size_t now = heist_add_relaxed(&library_bytes, bytes) + bytes;
+    size_t peak = heist_load_relaxed(&library_peak);
+    while (now > peak && !heist_cas_relaxed(&library_peak, &peak, now))
+        ;
+    void *p = NULL;
+    return posix_memalign(&p, align < sizeof p ? sizeof p : align, bytes) ? NULL
+                                                                          : p;
+}
+
+static void count_free(void *user, void *p, size_t bytes)
+{
+    (void)user;
+    heist_sub_relaxed(&library_bytes, bytes);
+    free(p);
+}
+
+static heist_latch turn[2][TURNS + 1];
+
+static void nothing(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    f->result.i = 1;
+}
+
+/* Waits with a frame open, which it takes back when the other one has exposed his. */
+static int take_turns(heist_ctx c, void *arg)
+{
+    heist_latch(*mine)[TURNS + 1] = arg;
+    heist_latch *other = mine == &turn[0] ? turn[1] : turn[0] + 1;
+    for (int i = 0; i < TURNS; i++) {
+        (void)heist_fork(c, nothing);
+        CHECK_EQ(heist_latch_wait(&(*mine)[i], HEIST_FOREVER), 0);
+        heist_latch_arrive(&other[i]);
+        if (!heist_join(c)) CHECK_EQ(heist_slot(c)->result.i, 1);
+    }
+    return 0;
+}
+
+TEST(strands_that_wake_each_other_need_no_more_memory_with_time)
+{
+    heist_config config = {.workers = 1,
+                           .allocator = {count_alloc, count_free, NULL}};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    for (int i = 0; i <= TURNS; i++)
+        for (int k = 0; k < 2; k++)
+            heist_latch_init(&turn[k][i], 1);
+    heist_scope s;
+    heist_scope_open(&s, rt);
+    heist_scope_spawn(&s, take_turns, &turn[0]);
+    heist_scope_spawn(&s, take_turns, &turn[1]);
+    heist_latch_arrive(&turn[0][0]);
+    CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    CHECK(heist_load_relaxed(&library_peak) < PEAK);
+    CHECK_EQ(heist_load_relaxed(&library_bytes), 0);
+}

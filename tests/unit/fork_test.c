@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/frame.h"
 #include "core/runtime.h"
+#include "core/task.h"
 #include "fib.h"
 #include "pool.h"
 
@@ -245,6 +246,69 @@ TEST(a_stale_ticket_takes_only_what_is_exposed_again)
     heist_init(&s->base->fn, NULL);
     hi_strand_destroy(s);
     hi_worker_fini(&w);
+}
+
+/* Opens the frame at the split again and exposes it. */
+static void expose_once_more(hi_worker *w, hi_strand *s)
+{
+    heist_init(&heist_load_relaxed(&s->split)->fn, one);
+    CHECK(hi_frame_expose(w, s));
+}
+
+static void take_back(hi_worker *w, hi_strand *s)
+{
+    heist_frame *f = heist_load_relaxed(&s->split) - 1;
+    CHECK(hi_frame_unexpose(w, f));
+    heist_init(&f->fn, NULL);
+    heist_store_relaxed(&s->split, f);
+}
+
+TEST(of_many_tickets_those_that_are_needed_stay_in_their_order)
+{
+    heist_runtime *rt = pool_start(1, HEIST_ON_DEMAND);
+    hi_worker w = {.guest = true, .rt = rt};
+    hi_task early, late;
+    CHECK_EQ(hi_worker_init(&w, NULL), 0);
+    hi_strand *s[2] = {hi_strand_create(0), hi_strand_create(0)};
+    hi_strand_reset(s[0], true);
+    hi_strand_reset(s[1], true);
+    CHECK_EQ(hi_worker_push_task(&w, &early), 0);
+    for (int i = 0; i < 100; i++) { /* each buries the other's */
+        if (i) take_back(&w, s[0]);
+        expose_once_more(&w, s[0]);
+        if (i) take_back(&w, s[1]);
+        expose_once_more(&w, s[1]);
+    }
+    CHECK_EQ(hi_worker_push_task(&w, &late), 0);
+    expose_once_more(&w, s[0]);
+    take_back(&w, s[1]);
+    CHECK_EQ(hi_deque_length(&w.deque), 203);
+    CHECK_EQ(w.buried, 199);
+
+    hi_worker_sift(&w);
+    const uintptr_t kept[] = {(uintptr_t)&early, hi_frame_ticket(s[0]->base),
+                              (uintptr_t)&late,
+                              hi_frame_ticket(s[0]->base + 1)};
+    CHECK_EQ(w.buried, 0);
+    EACH(i, kept)
+    {
+        uintptr_t item = 0;
+        CHECK_EQ(heist_load_relaxed(&w.mixed), 1); /* late is behind a frame */
+        CHECK_EQ(hi_deque_steal(&w.deque, &item), HI_STEAL_TAKEN);
+        CHECK_EQ(item, kept[i]);
+    }
+    CHECK(hi_deque_is_empty(&w.deque));
+    hi_worker_sift(&w); /* nothing */
+    EACH(i, s)
+    {
+        for (heist_frame *f = s[i]->base; f < s[i]->base + 2; f++) {
+            heist_init(&f->state, HI_FRAME_PRIVATE);
+            heist_init(&f->fn, NULL);
+        }
+        hi_strand_destroy(s[i]);
+    }
+    hi_worker_fini(&w);
+    pool_stop(rt);
 }
 
 TEST(who_leaves_a_frame_to_others_leaves_its_ticket)
