@@ -520,6 +520,45 @@ static void outlasted_root(heist_ctx c, void *arg)
     model_saw(runs ? SAW_RUN : SAW_ASIDE);
 }
 
+/* What it waits for is a task that the guest, on its way out, leaves to the worker. */
+static heist_latch both_ended;
+
+static int ending_task(heist_ctx c, void *arg)
+{
+    int rc = outlasting_task(c, arg);
+    heist_latch_arrive(&both_ended);
+    return rc;
+}
+
+static int releasing_task(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_latch_arrive(&later);
+    heist_latch_arrive(&both_ended);
+    return 0;
+}
+
+static void leaving_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    model_check(heist_spawn(rt, ending_task, NULL, NULL, HEIST_FOREVER) == 0);
+    model_check(heist_latch_wait(&done, HEIST_FOREVER) == 0);
+    model_check(heist_spawn(rt, releasing_task, NULL, NULL, HEIST_FOREVER) ==
+                0);
+}
+
+static void guest_leaves_what_it_waits_for(unsigned id)
+{
+    if (id == 0) {
+        hi_worker_main(&rt->pool[0]);
+        return;
+    }
+    model_check(heist_run(rt, leaving_root, NULL) == 0);
+    model_check(heist_latch_wait(&both_ended, HEIST_FOREVER) == 0);
+    model_check(runs == 1);
+    pool_end(rt);
+}
+
 static void guest_is_outlasted(unsigned id)
 {
     if (id == 0) {
@@ -610,6 +649,24 @@ static void guest_is_watched(unsigned id)
 static void setup_no_worker(void)
 {
     rt = pool_open(1, 2);
+}
+
+/* Of two workers one is busy elsewhere and not counted: there is room for more, so a
+ * guest that goes to sleep makes none. */
+static void setup_leaving(void)
+{
+    rt = pool_open(2, 2);
+    pool_prepare(rt);
+    heist_init(&rt->sleep.awake, 1);
+    heist_latch_init(&done, 1);
+    heist_latch_init(&later, 1);
+    heist_latch_init(&both_ended, 2);
+}
+
+static void after_leaving(void)
+{
+    heist_add_relaxed(&rt->sleep.awake, 1);
+    after_worker();
 }
 
 static void setup_outlasted(void)
@@ -825,6 +882,10 @@ static const model_test tests[] = {
     {MODEL_TEST("a_guest_ends_what_it_has_put_aside", 2, setup_outlasted,
                 guest_is_outlasted, after_worker, aside_or_not),
      .quick = {2, 1, MODEL_NONE}, .full = {4, 2, MODEL_NONE}},
+    {MODEL_TEST("a_task_that_a_guest_leaves_to_others_is_found", 2,
+                setup_leaving, guest_leaves_what_it_waits_for, after_leaving,
+                NULL),
+     .quick = {1, MODEL_NONE, MODEL_NONE}, .full = {2, 1, MODEL_NONE}},
     {MODEL_TEST("a_guest_that_waits_leaves_another_region_alone", 2,
                 setup_two_regions, two_regions, after_two_regions, NULL),
      .quick = {1, 1, MODEL_NONE}, .full = {1, 2, MODEL_NONE}},

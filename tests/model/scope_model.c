@@ -239,6 +239,40 @@ static void setup_busy(void)
     hi_deque_push(&rt->pool[0].deque, (uintptr_t)&first);
 }
 
+/* Two workers, and all there is to do is in the overflow.  Who takes it has one task
+ * in its hands that the other one is to run. */
+static hi_task overflowed[2];
+
+static int meeting_to_end(heist_ctx c, void *arg)
+{
+    int rc = meeting(c, arg);
+    if (heist_add_acq_rel(&ended, 1) == 1) pool_end(rt);
+    return rc;
+}
+
+static void setup_overflow(void)
+{
+    setup_2();
+    for (unsigned i = 0; i < 2; i++) {
+        chore *a = &chores[i + 1];
+        a->payload = 1;
+        overflowed[i] =
+            (hi_task){.fn = meeting_to_end, .arg = a, .borrowed = true};
+        hi_inbox_post(&rt->overflow, &overflowed[i].message.node);
+    }
+}
+
+static void from_the_overflow(unsigned id)
+{
+    hi_worker_main(&rt->pool[id]);
+}
+
+static void after_overflow(void)
+{
+    model_check(chores[1].runs == 1 && chores[2].runs == 1);
+    after();
+}
+
 /* --- cancel ------------------------------------------------------------------- */
 
 /* What was written before the cancel is seen by who asks. */
@@ -573,6 +607,9 @@ static const model_test tests[] = {
      .quick = {3, 2, 1},
      .full = {4, 3, 2},
      .random = true},
+    {MODEL_TEST("two_tasks_of_the_overflow_run_side_by_side", 2, setup_overflow,
+                from_the_overflow, after_overflow, NULL),
+     MODEL_BOUNDS(2, 1, 3, 1)},
     {.name = "a_cancelled_task_sees_why",
      .threads = 2,
      .setup = setup_1,
