@@ -17,7 +17,7 @@ extern "C" {
  *
  * Errors.  A function that can fail returns int: zero or a count when it
  * worked, a negative errno value when it did not.  errno itself is neither
- * read nor set.
+ * read nor set.  Pointers are not NULL where nothing is said of it.
  *
  *     heist_time soon = heist_after(30 * HEIST_SECOND);
  */

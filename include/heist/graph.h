@@ -73,7 +73,7 @@ typedef int heist_node_fn(heist_ctx c, heist_step *step, void *arg);
  * Makes an empty graph, with memory from the allocator (NULL: malloc).
  *
  * From:    any thread; a task.
- * Returns: 0; -ENOMEM.
+ * Returns: 0; -EINVAL: half an allocator; -ENOMEM.
  */
 HEIST_API int heist_graph_create(heist_graph **out,
                                  const heist_allocator *allocator);

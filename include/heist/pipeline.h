@@ -102,7 +102,7 @@ typedef struct heist_pipeline_opts {
  * Returns: the negative errno of the failed token of lowest number; if none has
  *          failed, -ETIMEDOUT or -ECANCELED if that was seen before the end; 0.
  *          -EINVAL: no stages, one without a function, or the first is not
- *          serial;
+ *          serial; half an allocator;
  *          -ENOMEM; -ESHUTDOWN: rt is stopping; nothing was run then.
  * Memory:  for each line 48 bytes, 4 for each stage, and the payload, rounded
  *          up to 128; in one piece, for the time of the call.

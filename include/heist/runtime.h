@@ -49,12 +49,13 @@ typedef enum heist_idle {
  */
 typedef struct heist_config {
     unsigned workers;          /* min(affinity mask, cgroup quota); to 4096 */
-    unsigned queue_capacity;   /* injector, rounded up to 2^k; 256; to 2^30 */
+    unsigned queue_capacity;   /* injector, rounded up to 2^k; 256; to 2^30, of
+                                * 16 bytes each */
     unsigned steal_attempts;   /* passes over all victims; 32; to 4096 */
     heist_exposure exposure;   /* HEIST_ON_DEMAND */
     heist_time quantum;        /* for HEIST_QUANTUM; 100 us */
     heist_idle idle;           /* HEIST_BALANCED */
-    size_t stack_bytes;        /* of tasks; 8 MiB; at least 64 KiB, to 63 MiB */
+    size_t stack_bytes;        /* of tasks; 8 MiB; to 63 MiB, less is 64 KiB */
     uint64_t seed;             /* of the victims' choice; 0 = a fixed one */
     bool unpinned;             /* sleeping workers have no home CPU */
     heist_allocator allocator; /* of tasks, queues, workers; malloc, free; like
@@ -84,11 +85,14 @@ HEIST_API int heist_start(heist_runtime **out, const heist_config *config);
 /*
  * Stops a runtime: takes no more work from outside, finishes what was taken
  * and what that spawns, ends the workers and frees the memory (address space is
- * kept for the next one).  NULL stops the default runtime, wherever it is called; its next use starts it again.  The hooks of the workers that end
- * are waited for whatever the deadline.
+ * kept for the next one).  NULL stops the default runtime, wherever it is called;
+ * its next use starts it again.  The hooks of the workers that end are waited for
+ * whatever the deadline.  A program whose main thread ends by pthread_exit does this
+ * before: it ends when the workers do, and they take no signals.
  *
- * From:    any thread that is not inside a task of rt; one thread at a time, and
- *          while nobody begins to use rt (of the default runtime: by NULL).
+ * From:    any thread that is not inside a task of rt; one thread at a time.  No other
+ *          thread begins to use rt, or NULL if it is the default runtime, while rt may
+ *          be gone by this call; its scopes are closed, and its flows, before that.
  * Returns: 0: rt is gone.  -ETIMEDOUT: work or workers were still busy at the deadline;
  *          rt is stopping and alive, call again.  -EDEADLK: called by one of
  *          rt's own tasks.  -ENOMEM: in the child of a fork(), rt's workers could
@@ -214,7 +218,8 @@ typedef struct heist_scope {
 } heist_scope;
 
 /*
- * Opens a scope, for tasks of rt.
+ * Opens a scope, for tasks of rt; NULL: of the caller's runtime, else of the default one.
+ * It is to be closed before that runtime is stopped.
  *
  * From: any thread; a task.
  */

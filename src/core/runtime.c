@@ -253,7 +253,7 @@ static int config_complete(heist_config *c)
         c->idle > HEIST_LATENCY || c->quantum < 0 ||
         c->steal_attempts > ATTEMPTS_MAX || c->queue_capacity > 1u << 30 ||
         c->stack_bytes > HI_STACK_MOST ||
-        !c->allocator.alloc != !c->allocator.free || uses_reserved(c))
+        !hi_allocator_is_whole(&c->allocator) || uses_reserved(c))
         return -EINVAL;
     if (c->workers == 0) {
         hi_cpus_read(&cpus, "");

@@ -314,9 +314,9 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
         return HI_WAKE_WORK;
     }
     if (!hi_runtime_is(rt, HI_RUNNING)) hi_runtime_maybe_quiet(rt);
-    hi_worker_tidy(w, deadline);
-    int64_t watch = watch_until(w);
-    bool token = sleep_on_parker(w, watch < deadline ? watch : deadline);
+    int64_t watch = watch_until(w), until = watch < deadline ? watch : deadline;
+    hi_worker_tidy(w, until);
+    bool token = sleep_on_parker(w, until);
     watch_end(w);
     if (token) {
         w->searching = !w->guest;

@@ -145,13 +145,11 @@ void hi_strand_hollow(hi_strand *s)
     uintptr_t top = (uintptr_t)s->context.sp & ~(hi_page_size() - 1);
     discard_frames(s);
     hi_pages_discard(s->stack, top - (uintptr_t)s->stack);
-    s->hollow = true;
 }
 
 void hi_strand_destroy(hi_strand *s)
 {
     discard_frames(s);
-    s->hollow = false;
     if (s->stack) {
         hi_context_drop(&s->context);
         hi_pages_discard(s->stack, s->stack_bytes);

@@ -96,7 +96,6 @@ typedef struct hi_strand {
     ptrdiff_t reach;        /* line - frame at the next look */
     ptrdiff_t step;         /* limit - frame at the next look */
     unsigned nested;        /* leapfrogged frames on its stack */
-    bool hollow;            /* spare, and without memory to speak of */
     /* The guest whose region its frames are of; NULL: a task's in the pool. */
     HEIST_ATOMIC(struct hi_worker *) region;
     HEIST_ATOMIC(struct hi_strand *) outer; /* whose C stack it shares */

@@ -69,18 +69,20 @@ int hi_worker_init(hi_worker *w, const heist_allocator *allocator)
     return 0;
 }
 
+static void free_strands(hi_strand **list)
+{
+    for (hi_strand *s; (s = *list);) {
+        *list = s->next;
+        hi_strand_destroy(s);
+    }
+}
+
 void hi_worker_free_spare(hi_worker *w)
 {
-    hi_strand *s;
-    while ((s = w->spare)) {
-        w->spare = s->next;
-        hi_strand_destroy(s);
-    }
+    free_strands(&w->spare);
     w->warm = 0;
-    while ((s = w->bare)) {
-        w->bare = s->next;
-        hi_strand_destroy(s);
-    }
+    free_strands(&w->hollow);
+    free_strands(&w->bare);
 }
 
 void hi_worker_fini(hi_worker *w)
@@ -170,7 +172,8 @@ static bool is_needed(uintptr_t item)
     return true;
 }
 
-/* Takes all items out of the deque, newest first; how many of them are needed. */
+/* Takes all items out of the deque, newest first; how many of them are needed.  There
+ * were `most`, and others only take some. */
 static size_t pop_needed(hi_worker *w, uintptr_t *items, size_t most)
 {
     size_t n = 0, needed = 0;
@@ -189,11 +192,10 @@ static size_t pop_needed(hi_worker *w, uintptr_t *items, size_t most)
 void hi_worker_sift(hi_worker *w)
 {
     size_t n = hi_deque_length(&w->deque), bytes = n * sizeof(uintptr_t);
-    uintptr_t *items =
-        n ? hi_alloc_raw(&w->allocator, bytes, HEIST_LINE) : NULL;
-    if (n && !items) return; /* another time */
+    uintptr_t *items = NULL;
+    if (n && !(items = hi_alloc_raw(&w->allocator, bytes, HEIST_LINE)))
+        return; /* another time */
     w->buried = 0;
-    if (!n) return;
     size_t needed = pop_needed(w, items, n);
     for (size_t i = needed; i-- > 0;) { /* there is room */
         if (hi_ticket_is_task(items[i]))
@@ -577,16 +579,17 @@ static bool is_turn(const hi_worker *w)
 }
 
 /*
- * Is it time, and has a letter, if there is one, had its turn as well?  What has been
- * begun and put aside comes before what would be begun.
+ * Is it time, and have letters, if there are some, had their turn as well?  What has
+ * been begun and put aside comes before what would be begun.
  */
 static bool is_due(hi_worker *w)
 {
     if (w->tick % TURN_LOOK != 0) return false; /* the clock is dear */
-    /* relaxed: own-field */
-    if (w->tick <= heist_load_relaxed(&w->put_aside)) return false;
     bool letters = w->ready || !hi_inbox_is_empty(&w->inbox);
-    return (w->heard || !letters) && hi_clock() - w->turned >= TURN_TIME;
+    /* relaxed: own-field */
+    uint64_t begun = heist_load_relaxed(&w->put_aside);
+    if (letters && (!w->heard || w->tick <= begun)) return false;
+    return hi_clock() - w->turned >= TURN_TIME;
 }
 
 static void next_pick(hi_worker *w)
@@ -701,22 +704,25 @@ static void put_spare(hi_worker *w, hi_strand *s)
 
 static hi_strand *take_spare(hi_worker *w)
 {
-    hi_strand *s = w->spare;
+    hi_strand **list = w->spare ? &w->spare : &w->hollow, *s = *list;
     if (!s) return NULL;
-    w->spare = s->next;
-    if (!s->hollow) w->warm--;
-    s->hollow = false;
+    if (list == &w->spare) w->warm--;
+    *list = s->next;
     return s;
 }
 
 void hi_worker_tidy(hi_worker *w, int64_t until)
 {
-    unsigned passed = 0;
-    for (hi_strand *s = w->spare; w->warm > WARM_SPARES; s = s->next) {
-        if (s->hollow || passed++ < WARM_SPARES) continue;
+    if (w->warm <= WARM_SPARES) return;
+    hi_strand **rest = &w->spare;
+    for (int i = 0; i < WARM_SPARES; i++)
+        rest = &(*rest)->next;
+    for (hi_strand *s; (s = *rest); w->warm--) {
         if (hi_sleep_is_called(w) || hi_clock() >= until) break;
         hi_strand_hollow(s);
-        w->warm--;
+        *rest = s->next;
+        s->next = w->hollow;
+        w->hollow = s;
     }
 }
 

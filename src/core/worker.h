@@ -81,7 +81,8 @@ typedef struct hi_worker {
     unsigned doubts;             /* ... or so it seemed, but it ended soon */
     uint64_t exposed_before;     /* guest: frames, before this region */
     hi_strand *spare;            /* strands parked in the loop, to go on with */
-    unsigned warm;               /* ... that are not hollow */
+    unsigned warm;               /* ... so many, */
+    hi_strand *hollow;           /* ... and those whose memory was given back */
     hi_strand *bare;           /* strands without a stack, for nested regions */
     size_t buried;             /* tickets left over in the deque, at most */
     hi_inbox_node *ready;      /* taken from the inbox, not handled yet */

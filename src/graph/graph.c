@@ -72,6 +72,7 @@ __attribute__((constructor)) static int watch_forks(void)
 
 int heist_graph_create(heist_graph **out, const heist_allocator *allocator)
 {
+    if (!hi_allocator_is_whole(allocator)) return -EINVAL;
     int rc = watch_forks();
     if (rc < 0) return rc;
     heist_graph *g = hi_alloc(allocator, sizeof *g, HEIST_LINE);
@@ -354,8 +355,7 @@ int heist_graph_set(heist_graph *g, heist_node node, heist_node_fn *fn,
 static int failed_edge(heist_graph *g, hi_edge edge, const char *flaw,
                        const char *call)
 {
-    if (g->error == 0) g->flawed = edge;
-    if (g->error == 0) g->flaw = flaw;
+    if (g->error == 0) g->flawed = edge, g->flaw = flaw;
     return failed(g, -EINVAL, call);
 }
 

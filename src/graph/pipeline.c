@@ -95,7 +95,7 @@ static int run_pipeline(const heist_ctx *c, hi_pipe *plan,
                         const heist_pipeline_opts *opts)
 {
     const heist_pipeline *p = plan->pipeline;
-    int rc = check(p);
+    int rc = hi_allocator_is_whole(opts->allocator) ? check(p) : -EINVAL;
     if (rc < 0) return rc;
     unsigned workers = p->lines ? 0 : heist_workers(opts->rt);
     plan->stages = p->stages;

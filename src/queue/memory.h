@@ -9,6 +9,12 @@
  * library when there is none (a null pointer, or one with a null alloc).
  */
 
+/* Are both functions there, or neither? */
+static inline bool hi_allocator_is_whole(const heist_allocator *a)
+{
+    return !a || !a->alloc == !a->free;
+}
+
 /* Zeroed memory, or NULL.  align is a power of two; bytes is not zero. */
 void *hi_alloc(const heist_allocator *allocator, size_t bytes, size_t align);
 

@@ -275,6 +275,53 @@ static int leave_soon(heist_ctx c, void *arg)
     return 0;
 }
 
+/* They count as begun, but have nothing to say for now. */
+enum {
+    BLOCKED = 64,
+    LONG_STEPS_MAX = 40 /* by picks alone it would take a turn of 61 or more */
+};
+
+static heist_latch blocked, released;
+
+static int be_blocked(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_latch_arrive(&blocked);
+    return heist_latch_wait(&released, HEIST_FOREVER);
+}
+
+static int compute_and_spawn(heist_ctx c, void *arg)
+{
+    (void)c;
+    heist_add_relaxed(&turns, 1);
+    for (heist_time end = heist_after(STEP); heist_now() < end;)
+        ;
+    if (heist_load_acquire(&over)) return 0;
+    return heist_spawn(rt, compute_and_spawn, arg, NULL, HEIST_FOREVER);
+}
+
+TEST(tasks_from_outside_have_their_turn_beside_many_that_wait)
+{
+    start();
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    heist_latch_init(&blocked, BLOCKED);
+    heist_latch_init(&released, 1);
+    for (int i = 0; i < BLOCKED; i++)
+        CHECK_EQ(heist_spawn(rt, be_blocked, NULL, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&blocked, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_spawn(rt, compute_and_spawn, NULL, NULL, HEIST_FOREVER), 0);
+    while (heist_load_relaxed(&turns) < 1)
+        sched_yield();
+    CHECK_EQ(heist_spawn(rt, leave_soon, NULL, &done, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
+    long steps = heist_load_relaxed(&turns);
+    heist_store_release(&over, 1);
+    heist_latch_arrive(&released);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+    CHECK(steps < LONG_STEPS_MAX);
+}
+
 TEST(tasks_from_outside_have_their_turn_under_long_steps)
 {
     start();

@@ -27,6 +27,14 @@ TEST(names_are_copied_and_nodes_are_counted)
     heist_graph_destroy(NULL);
 }
 
+TEST(half_an_allocator_is_refused)
+{
+    heist_graph *g = NULL;
+    heist_allocator half = {.free = (void (*)(void *, void *, size_t))1};
+    CHECK_EQ(heist_graph_create(&g, &half), -EINVAL);
+    CHECK(g == NULL);
+}
+
 TEST(a_placeholder_passes_on_and_can_be_set_later)
 {
     heist_graph *g = create();

@@ -111,6 +111,9 @@ TEST(a_pipeline_without_sense_is_refused)
     watch w;
     watch_init(&w, 2, 0, 2, 1);
     heist_pipeline p = w.pipeline;
+    heist_allocator half = {.free = (void (*)(void *, void *, size_t))1};
+    heist_pipeline_opts opts = {.allocator = &half};
+    CHECK_EQ(heist_pipeline_run(&p, &opts, HEIST_FOREVER), -EINVAL);
     p.count = 0;
     CHECK_EQ(heist_pipeline_run(&p, NULL, HEIST_FOREVER), -EINVAL);
     p.count = 2;

@@ -59,6 +59,48 @@ TEST(a_config_that_makes_no_sense_is_refused)
     CHECK(rt == NULL);
 }
 
+static unsigned strands_in(const hi_strand *list)
+{
+    unsigned n = 0;
+    for (; list; list = list->next)
+        n++;
+    return n;
+}
+
+/* What was tidied is not looked at again, and a token ends it for this time. */
+TEST(who_is_called_while_it_tidies_goes_on_with_it_later)
+{
+    heist_runtime *rt = NULL;
+    heist_config config = {.workers = 1, .stack_bytes = 64 << 10};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    hi_worker w = {.rt = rt};
+    CHECK_EQ(hi_worker_init(&w, NULL), 0);
+    CHECK_EQ(hi_worker_prepare(&w), 0);
+    hi_worker_tidy(&w, HEIST_FOREVER);
+    CHECK_EQ(strands_in(w.spare), 1); /* few enough */
+    hi_strand *spare[8];
+    for (int i = 0; i < 8; i++) { /* each on top of the list */
+        spare[i] = w.spare;
+        w.spare = NULL;
+        CHECK_EQ(hi_worker_prepare(&w), 0);
+        w.spare->next = spare[i];
+    }
+    CHECK_EQ(w.warm, 9);
+    heist_init(&w.parker, 2); /* a token */
+    hi_worker_tidy(&w, HEIST_FOREVER);
+    CHECK_EQ(strands_in(w.hollow), 0);
+    heist_init(&w.parker, 0);
+    hi_worker_tidy(&w, HEIST_NOW); /* it is time */
+    CHECK_EQ(strands_in(w.hollow), 0);
+    hi_worker_tidy(&w, HEIST_FOREVER);
+    CHECK_EQ(strands_in(w.spare), 4);
+    CHECK_EQ(w.warm, 4);
+    CHECK_EQ(strands_in(w.hollow), 5);
+    hi_worker_fini(&w);
+    CHECK(!w.spare && !w.hollow);
+    stop(rt);
+}
+
 TEST(a_spawned_task_runs_once_and_its_latch_opens)
 {
     heist_runtime *rt = start(2);

@@ -348,9 +348,11 @@ static int examine(void)
     line("page size", "%zu", page);
     thp_line();
     overcommit_line();
-    limit_line("address space", RLIMIT_AS, 1024 * 1024, " MiB (RLIMIT_AS)",
-               "each worker reserves 128 MiB of address space, not of memory, "
-               "in slabs of a gigabyte if they can be had; see `ulimit -v`");
+    limit_line(
+        "address space", RLIMIT_AS, 1024 * 1024, " MiB (RLIMIT_AS)",
+        "each worker reserves 128 MiB of address space, not of memory, "
+        "in slabs of a gigabyte if they can be had, at first of 256 MiB at "
+        "least; see `ulimit -v`");
     threads_line();
     return CLI_OK;
 }

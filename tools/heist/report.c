@@ -153,14 +153,16 @@ void demo_report(const demo_result *results, int count, unsigned workers,
     int modes = workers == 1 ? DEMO_ALL : DEMO_MODES;
     table(results, count, workers, modes, t);
     utilisation(results, count, workers, fit(modes, t).title, t);
+    bool steals = fit(modes, t).steals;
     char who[64] = "the calling thread", text[512];
     if (workers > 1)
         snprintf(who, sizeof who,
                  "%u workers, one of which is the calling thread", workers);
     snprintf(text, sizeof text,
-             "All results were checked. Times are the best of %d runs; steals "
-             "and busy time (over wall time) are those of all %d runs on %s.",
-             DEMO_RUNS, DEMO_RUNS, who);
+             "All results were checked. Times are the best of %d runs; %sbusy "
+             "time (over wall time) %s of all %d runs on %s.",
+             DEMO_RUNS, steals ? "steals and " : "",
+             steals ? "are those" : "is that", DEMO_RUNS, who);
     putchar('\n');
     term_wrap(t, 0, text);
     putchar('\n');
