@@ -55,7 +55,8 @@ typedef struct heist_config {
     heist_exposure exposure;   /* HEIST_ON_DEMAND */
     heist_time quantum;        /* for HEIST_QUANTUM; 100 us */
     heist_idle idle;           /* HEIST_BALANCED */
-    size_t stack_bytes;        /* of tasks; 8 MiB; to 63 MiB, less is 64 KiB */
+    size_t stack_bytes;        /* of tasks; 8 MiB; 64 KiB (less is raised to it)
+                                * to 63 MiB */
     uint64_t seed;             /* of the victims' choice; 0 = a fixed one */
     bool unpinned;             /* sleeping workers have no home CPU */
     heist_allocator allocator; /* of tasks, queues, workers; malloc, free; like
@@ -87,8 +88,8 @@ HEIST_API int heist_start(heist_runtime **out, const heist_config *config);
  * and what that spawns, ends the workers and frees the memory (address space is
  * kept for the next one).  NULL stops the default runtime, wherever it is called;
  * its next use starts it again.  The hooks of the workers that end are waited for
- * whatever the deadline.  A program whose main thread ends by pthread_exit does this
- * before: it ends when the workers do, and they take no signals.
+ * whatever the deadline.  A program whose main thread ends by pthread_exit stops its
+ * runtimes before that: it lives as long as their workers, which take no signals.
  *
  * From:    any thread that is not inside a task of rt; one thread at a time.  No other
  *          thread begins to use rt, or NULL if it is the default runtime, while rt may
@@ -218,8 +219,8 @@ typedef struct heist_scope {
 } heist_scope;
 
 /*
- * Opens a scope, for tasks of rt; NULL: of the caller's runtime, else of the default one.
- * It is to be closed before that runtime is stopped.
+ * Opens a scope, for tasks of rt; NULL: of the caller's runtime, else of the
+ * default one.  It is to be closed before that runtime is stopped.
  *
  * From: any thread; a task.
  */

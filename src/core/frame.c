@@ -60,7 +60,8 @@ static bool is_exposed(uintptr_t state)
 
 bool hi_frame_is_exposed(const heist_frame *f)
 {
-    return is_exposed(heist_load_relaxed(&f->state)); /* relaxed: hint */
+    /* relaxed: own-slot (others only take what it has exposed) */
+    return is_exposed(heist_load_relaxed(&f->state));
 }
 
 bool hi_frame_expose(hi_worker *w, hi_strand *s)

@@ -86,7 +86,7 @@ void hi_strand_expose_all(hi_worker *w, hi_strand *s);
  * all. */
 bool hi_worker_expose_all(hi_worker *w);
 
-/* A look: to the owner it never shows too little. */
+/* Owner.  False: it is not exposed, or a thief has it; true may be out of date. */
 bool hi_frame_is_exposed(const heist_frame *f);
 
 /* Owner.  Takes an exposed frame back; false: a thief has it. */

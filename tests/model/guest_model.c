@@ -885,7 +885,7 @@ static const model_test tests[] = {
     {MODEL_TEST("a_task_that_a_guest_leaves_to_others_is_found", 2,
                 setup_leaving, guest_leaves_what_it_waits_for, after_leaving,
                 NULL),
-     .quick = {1, MODEL_NONE, MODEL_NONE}, .full = {2, MODEL_NONE, MODEL_NONE}},
+     .quick = {1, MODEL_NONE, MODEL_NONE}, .full = {2, 1, MODEL_NONE}},
     {MODEL_TEST("a_guest_that_waits_leaves_another_region_alone", 2,
                 setup_two_regions, two_regions, after_two_regions, NULL),
      .quick = {1, 1, MODEL_NONE}, .full = {1, 2, MODEL_NONE}},
