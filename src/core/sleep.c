@@ -36,7 +36,8 @@
  *   - who goes to work after a search, perhaps because the watchman was woken,
  *     wakes another sleeper if nobody keeps watch and nobody searches (a searcher
  *     does one of the two).  Who works alone puts it off until it forks, and so
- *     does a guest that enters (fork.c, look);
+ *     does a guest that enters (fork.c, look); who opens a frame without a fork
+ *     sees to it then (graph/owner.h);
  *   - if no worker may be woken because of the guests, the last guest too many
  *     does it when it leaves and somebody still works.
  * Fences stand between being counted as awake and looking for a watchman, and

@@ -48,11 +48,16 @@ static inline heist_ctx hi_owner_open(heist_ctx c, heist_frame_fn *help,
     return heist_fork(c, help);
 }
 
-/* Opens it again without looking around: the owner just did. */
+/*
+ * Opens it again.  The owner has just looked around; but while it waited for who
+ * had the frame it may have been the watchman, and now be the only one at work.
+ */
 static inline void hi_owner_reopen(heist_ctx c, heist_frame_fn *help, void *run)
 {
+    heist_runtime *rt = hi_worker_of(c)->rt;
     heist_slot(c)->arg[0].p = run;
     heist_store_release(&c.frame->fn, help); /* F1: as heist_fork does. */
+    if (rt) hi_sleep_see_to_watch(rt, false);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include "pool.h"
 
 #include "core/job.h"
+#include "graph/owner.h"
 
 enum {
     JOBS = 3,
@@ -480,6 +481,7 @@ static void the_watch_was_seen(void)
  */
 static HEIST_ATOMIC(uint32_t) away;
 static bool looks; /* for a watchman when it forks, not before */
+static bool opens; /* the frame of a run again, and so does not fork */
 static bool guest; /* the poster, who leaves then */
 static hi_futex found;
 
@@ -488,7 +490,7 @@ static void setup_called_away(void)
     setup_watch_2();
     heist_init(&away, 0);
     heist_init(&found, 0);
-    looks = guest = false;
+    looks = opens = guest = false;
 }
 
 /* The other is about to give up the watch. */
@@ -497,6 +499,13 @@ static void setup_alone(void)
     setup_called_away();
     rt->pool[1].watch_idle = 2;
     looks = true;
+}
+
+/* The owner of a run, while whoever had its frame gives it back. */
+static void setup_opens(void)
+{
+    setup_called_away();
+    looks = opens = true;
 }
 
 /* As long as the poster is there no worker may be woken. */
@@ -519,13 +528,18 @@ static void keep_watch(hi_worker *w)
 static void work_until_found(hi_worker *w)
 {
     static hi_strand work; /* what it does is not looked at */
+    static heist_frame slot;
     while (read_inbox(w), !received)
         hi_sleep_park(w, HEIST_FOREVER);
     hi_sleep_found(w);
+    heist_store_relaxed(&work.worker, w);
     hi_worker_show(w, &work);
     heist_store_release(&away, 1);
     hi_sleep_see_to_watch(rt, looks);
-    if (looks && hi_sleep_unwatched(rt)) hi_sleep_post_frames(rt);
+    if (opens)
+        hi_owner_reopen((heist_ctx){&work.hot, &slot}, NULL, NULL);
+    else if (looks && hi_sleep_unwatched(rt))
+        hi_sleep_post_frames(rt);
     pool_await(&found);
     hi_worker_show(w, NULL);
 }
@@ -822,6 +836,13 @@ static const model_test tests[] = {
      .after = after_watch,
      .quick = {2, 2, 1},
      .full = {3, 2, 1}},
+    {.name = "who_opens_a_frame_again_finds_a_watchman_or_wakes_one",
+     .threads = 3,
+     .setup = setup_opens,
+     .thread = one_is_called_away,
+     .after = after_watch,
+     .quick = {2, 1, 1},
+     .full = {2, 2, 1}},
     {.name = "who_leaves_sees_to_the_watch",
      .threads = 3,
      .setup = setup_guest,

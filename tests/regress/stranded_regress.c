@@ -11,6 +11,7 @@
 
 #include <heist.h>
 #include <heist/graph.h>
+#include <pthread.h>
 #include <sched.h>
 
 typedef HEIST_ATOMIC(int) flag;
@@ -261,6 +262,28 @@ static heist_graph *build_late(link *l, heist_node_fn *fn)
 TEST(a_long_node_at_the_end_of_many_light_ones_strands_nothing)
 {
     for_all(build_late, 5 * WIDE + 2);
+}
+
+/* The same while others do so, too: an owner often waits for who has its frame and
+ * for a processor, and keeps watch meanwhile. */
+static void *strand_nothing(void *unused)
+{
+    for (long n = scaled(10); n > 0; n--)
+        for_all(build_late, 5 * WIDE + 2);
+    return unused;
+}
+
+TEST(nor_do_many_runtimes_side_by_side)
+{
+    enum {
+        SIDES = 6
+    };
+
+    pthread_t side[SIDES];
+    for (int i = 0; i < SIDES; i++)
+        CHECK_EQ(pthread_create(&side[i], NULL, strand_nothing, NULL), 0);
+    for (int i = 0; i < SIDES; i++)
+        CHECK_EQ(pthread_join(side[i], NULL), 0);
 }
 
 static heist_graph *build_urgent(link *l, heist_node_fn *fn)
