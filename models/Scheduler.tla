@@ -5,8 +5,9 @@
 \* the deques, a frame with its ticket, idle bits, searchers, tokens, stop.
 \*
 \* models: src/core/task.c: submit_foreign submit heist_spawn
-\* models: src/core/worker.c: local from_deque from_injector
-\* models: src/core/worker.c: from_item steal_pass search next_work loop
+\* models: src/core/find.c: hi_find_local from_deque from_injector
+\* models: src/core/find.c: from_item steal_pass hi_find_search
+\* models: src/core/worker.c: next_work loop
 \* models: src/core/sleep.c: hi_sleep_post hi_sleep_search hi_sleep_found
 \* models: src/core/sleep.c: hi_sleep_park wake_self wake_one give_token
 \* models: src/core/sleep.c: hi_sleep_wake_all sleep_on_parker
@@ -166,7 +167,7 @@ Hold(w, i) ==
     /\ (hand' = [hand EXCEPT ![w] = i])
     /\ Go(w, "found")
 
-\* models: src/core/worker.c: from_deque from_item
+\* models: src/core/find.c: from_deque from_item
 \* models: src/core/frame.c: hi_frame_take
 \* A ticket is only a hint: the frame itself decides.
 Got(w, i) ==
@@ -202,14 +203,15 @@ Oldest(w, v) ==
        /\ Got(w, (q[at]).what)
        /\ (UNCHANGED <<injector, stamps>>)
 
-\* models: src/core/worker.c: from_injector
+\* models: src/core/find.c: from_injector
 FromInjector(w) ==
     /\ (Len(injector) > 0)
     /\ (injector' = Tail(injector))
     /\ Hold(w, Head(injector))
     /\ (UNCHANGED <<deque, stamps, took, frames>>)
 
-\* models: src/core/worker.c: local next_work
+\* models: src/core/find.c: hi_find_local
+\* models: src/core/worker.c: next_work
 Look(w) ==
     /\ (pc[w] = "look")
     /\ (IF (Len(deque[w]) > 0)
@@ -220,7 +222,7 @@ Look(w) ==
                     /\ (UNCHANGED <<queues, frames, hand>>))))
     /\ (UNCHANGED <<work, own, sleep, poster, phase>>)
 
-\* models: src/core/worker.c: search
+\* models: src/core/find.c: hi_find_search
 \* models: src/core/sleep.c: hi_sleep_search
 Search(w) ==
     /\ (pc[w] = "search")
@@ -234,7 +236,7 @@ Search(w) ==
     /\ (called' = [called EXCEPT ![w] = FALSE])
     /\ (UNCHANGED <<queues, work, frames, hand, idle, token, poster, phase>>)
 
-\* models: src/core/worker.c: steal_pass
+\* models: src/core/find.c: steal_pass
 Steal(w) ==
     /\ (pc[w] = "steal")
     /\ (IF (\E v \in (Workers \ {w}) : (Len(deque[v]) > 0))

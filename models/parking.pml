@@ -6,8 +6,9 @@
  * models: src/core/sleep.c: hi_sleep_search hi_sleep_found hi_sleep_park
  * models: src/core/sleep.c: sleep_on_parker wake_self hi_sleep_wake
  * models: src/core/sleep.c: hi_sleep_wake_all hi_sleep_all_idle
- * models: src/core/worker.c: local steal_pass search next_work from_inbox
- * models: src/core/worker.c: from_injector hi_worker_visible_work
+ * models: src/core/worker.c: next_work
+ * models: src/core/find.c: hi_find_local steal_pass hi_find_search
+ * models: src/core/find.c: hi_find_letter from_injector hi_worker_visible_work
  * models: src/core/task.c: submit submit_foreign heist_spawn heist_broadcast
  * models: src/core/runtime.h: hi_visit_begin hi_visit_end
  * models: src/core/runtime.c: is_quiet hi_runtime_maybe_quiet announcements
@@ -256,7 +257,7 @@ inline visible_work(yes)
     }
 }
 #else
-/* models: src/core/worker.c: hi_worker_visible_work
+/* models: src/core/find.c: hi_worker_visible_work
  * models: src/queue/injector.c: hi_injector_length
  * models: src/queue/deque.c: hi_deque_oldest */
 inline visible_work(yes)
@@ -356,7 +357,7 @@ inline take(w)
     ok = 0
 }
 
-/* models: src/core/worker.c: from_injector */
+/* models: src/core/find.c: from_injector */
 inline from_injector()
 {
     do
@@ -390,7 +391,7 @@ inline from_injector()
 }
 #endif
 
-/* models: src/core/worker.c: local from_inbox from_injector */
+/* models: src/core/find.c: hi_find_local hi_find_letter from_injector */
 inline local_work()
 {
     ONE_STEP {
@@ -418,7 +419,7 @@ inline local_work()
     }
 }
 
-/* models: src/core/worker.c: steal_pass */
+/* models: src/core/find.c: steal_pass */
 inline steal_pass()
 {
     ONE_STEP {
@@ -577,7 +578,8 @@ inline run_task()
     item = NONE
 }
 
-/* models: src/core/worker.c: next_work search */
+/* models: src/core/worker.c: next_work */
+/* models: src/core/find.c: hi_find_search */
 proctype Worker(byte me)
 {
     byte t, b, q, x, v, bits, item = NONE;

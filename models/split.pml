@@ -11,7 +11,8 @@
  * models: src/core/frame.c: hi_frame_run hi_frame_rescue hi_frame_settle
  * models: src/core/frame.c: hi_strand_call hi_strand_has_private
  * models: src/core/lock.h: hi_lock_take hi_lock_try hi_lock_give
- * models: src/core/worker.c: from_item hi_worker_suspend hi_strand_resume
+ * models: src/core/find.c: from_item
+ * models: src/core/worker.c: hi_worker_suspend hi_strand_resume
  * models: src/platform/processor.c: hi_barrier_all
  *
  * Each load and store of these functions is a step of its own, over the store
@@ -322,7 +323,7 @@ proctype Owner(byte me)
 
 /* --- the others ------------------------------------------------------------------- */
 
-/* models: src/core/worker.c: from_item */
+/* models: src/core/find.c: from_item */
 /* models: src/core/frame.c: hi_frame_take hi_strand_call */
 inline take(t)
 {

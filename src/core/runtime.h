@@ -175,6 +175,13 @@ static inline hi_worker *hi_victim(heist_runtime *rt, uint32_t i)
     return cell & HI_SEAT_LEFT ? NULL : (hi_worker *)cell;
 }
 
+/* Of n victims the i-th after w, which is none of them; NULL: it is not here. */
+static inline hi_worker *hi_victim_after(const hi_worker *w, uint32_t n,
+                                         uint32_t i)
+{
+    return hi_victim(w->rt, (w->index + 1 + i % (n - 1)) % n);
+}
+
 /* Here or not. */
 static inline hi_worker *hi_seated(heist_runtime *rt, uint32_t i)
 {

@@ -88,7 +88,7 @@ typedef struct hi_strand {
     heist_frame *base;
     heist_frame *committed; /* first slot that is not usable */
     heist_frame *mark;      /* HEIST_QUANTUM: frames below are a quantum old */
-    heist_frame *sifted;    /* the lowest whose ticket was kept: worker.c */
+    heist_frame *sifted;    /* the lowest whose ticket was kept: sift.c */
     int64_t looked;         /* last look */
     int64_t boundary;       /* HEIST_QUANTUM: the last one */
     int64_t woke;           /* last time it woke somebody */

@@ -14,6 +14,8 @@
  */
 #include "core/timer.h"
 
+#include "platform/platform.h"
+
 static bool is_before(const hi_timer *a, const hi_timer *b)
 {
     return a->deadline != b->deadline ? a->deadline < b->deadline
@@ -82,4 +84,12 @@ hi_timer *hi_timers_due(hi_timers *h, int64_t now)
     if (!t || t->deadline > now) return NULL;
     hi_timers_remove(h, t);
     return t;
+}
+
+void hi_timers_expire(hi_timers *h)
+{
+    if (!h->earliest) return;
+    int64_t now = hi_clock();
+    for (hi_timer *t; (t = hi_timers_due(h, now));)
+        t->expired(t);
 }

@@ -33,4 +33,13 @@ void hi_timers_remove(hi_timers *h, hi_timer *t);
  * those with one deadline the one that came first.  Or NULL. */
 hi_timer *hi_timers_due(hi_timers *h, int64_t now);
 
+/* Calls the functions of those that are due now. */
+void hi_timers_expire(hi_timers *h);
+
+/* The earliest deadline. */
+static inline int64_t hi_timers_next(const hi_timers *h)
+{
+    return h->earliest ? h->earliest->deadline : HEIST_FOREVER;
+}
+
 #endif

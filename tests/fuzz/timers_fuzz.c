@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker's timers against an array: those that are due expire, the
+ * Timers against an array: those that are due expire, the
  * earliest first and equal ones in the order they came, the others stay.
  */
 #include "fuzz.h"
@@ -14,14 +14,14 @@ static int64_t fuzz_clock(void)
 }
 
 #define hi_clock fuzz_clock
-#include "core/worker.c"
+#include "core/timer.c"
 #undef hi_clock
 
 enum {
     TIMERS = 24
 };
 
-static hi_worker worker;
+static hi_timers heap;
 static hi_timer timers[TIMERS];
 
 static struct {
@@ -54,7 +54,7 @@ static size_t next_due(void)
 static void check_expire(void)
 {
     model.count = 0;
-    expire(&worker);
+    hi_timers_expire(&heap);
     for (size_t i = 0; i < model.count; i++) {
         FUZZ_CHECK(model.expired[i] == next_due());
         model.set[model.expired[i]] = false;
@@ -67,7 +67,7 @@ static void add(size_t i, int64_t deadline)
     if (model.set[i]) return;
     timers[i].deadline = deadline;
     timers[i].expired = on_expired;
-    hi_timers_add(&worker.timers, &timers[i]);
+    hi_timers_add(&heap, &timers[i]);
     model.set[i] = true;
     model.since[i] = model.added++;
 }
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_input in = {data, size};
     memset(&model, 0, sizeof model);
-    memset(&worker.timers, 0, sizeof worker.timers);
+    memset(&heap, 0, sizeof heap);
     memset(timers, 0, sizeof timers);
     the_time = (int64_t)fuzz_edge(&in);
     while (in.left) {
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         case 0: add(i, (int64_t)fuzz_edge(&in)); break;
         case 1: add(i, later(fuzz_take(&in, 1) % 4)); break;
         case 2: /* also one that is not there */
-            hi_timers_remove(&worker.timers, &timers[i]);
+            hi_timers_remove(&heap, &timers[i]);
             model.set[i] = false;
             break;
         case 3:
@@ -103,6 +103,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     the_time = INT64_MAX;
     check_expire();
-    FUZZ_CHECK(worker.timers.earliest == NULL);
+    FUZZ_CHECK(heap.earliest == NULL);
     return 0;
 }

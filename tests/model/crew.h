@@ -82,7 +82,7 @@ static inline void crew_run_item(hi_worker *w, uintptr_t item)
     }
 }
 
-/* Takes the oldest hidden frame of v's strand, as rescue_pass in worker.c. */
+/* Takes the oldest hidden frame of v's strand, as hi_find_hidden. */
 static inline bool crew_rescue(hi_worker *w, hi_worker *v)
 {
     hi_strand *s = hi_worker_shown(v);

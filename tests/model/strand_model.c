@@ -77,7 +77,7 @@ static void region(heist_ctx c, void *arg)
     if (heist_join(c)) runs[which][model_self()]++;
 }
 
-/* As rescue_pass in worker.c, with one victim. */
+/* As hi_find_hidden, with one victim. */
 static void thief(void)
 {
     hi_worker *w = &first->pool[1];
