@@ -361,7 +361,7 @@ void hi_sleep_wake_all(heist_runtime *rt)
 
 bool hi_sleep_all_idle(heist_runtime *rt)
 {
-    /* S1, S8, J3: after what was published; the second look after the first. */
+    /* S1, S8, J3, B2: after what was published; the second look after the first. */
     heist_fence_seq_cst();
     for (unsigned i = 0; i < rt->workers; i++) {
         hi_worker *w = &rt->pool[i];

@@ -12,6 +12,8 @@
  *
  * Edges
  *   B1  post release newest -> take acquire newest   the nodes, all of them
+ *   B2  take release newest -> is_empty, then the fence of hi_sleep_all_idle: who
+ *       finds it empty sees that the taker is awake (stop, src/core/runtime.c)
  *
  * B1 covers the older nodes too: every change of newest is a read-modify-write,
  * so each post's release sequence runs on through the later posts.
@@ -39,8 +41,8 @@ void hi_inbox_post(hi_inbox *b, hi_inbox_node *node)
 hi_inbox_node *hi_inbox_take(hi_inbox *b)
 {
     if (hi_inbox_is_empty(b)) return NULL; /* spares the line a write */
-    /* B1: all that the posters wrote. */
-    hi_inbox_node *node = heist_swap_acquire(&b->newest, NULL);
+    /* B1: all that the posters wrote.  B2: who has them was awake before. */
+    hi_inbox_node *node = heist_swap_acq_rel(&b->newest, NULL);
     hi_inbox_node *oldest = NULL;
     while (node) {
         hi_inbox_node *next = node->next;

@@ -476,6 +476,44 @@ static void run_or_refused(unsigned id)
     heist_latch_arrive(&hold);
 }
 
+/* --- what is in somebody's hands ---------------------------------------------------- */
+
+static hi_futex asked;
+static hi_inbox_node letter;
+
+static void setup_taken(void)
+{
+    rt = pool_open(1, 2);
+}
+
+/* The worker has taken what was in the overflow, or it is still there, or the worker
+ * is about to look: in no case is the runtime quiet. */
+static void taken_from_overflow(unsigned id)
+{
+    if (id == 0) {
+        hi_worker *w = &rt->pool[0];
+        hi_self_set(w);
+        while (!hi_inbox_take(&rt->overflow))
+            hi_sleep_park(w, HEIST_FOREVER);
+        hi_sleep_found(w);
+        pool_await(&asked);
+        hi_self_set(NULL);
+        return;
+    }
+    hi_visit_begin(rt);
+    hi_inbox_post(&rt->overflow, &letter);
+    hi_sleep_post(rt);
+    hi_visit_end(rt);
+    model_check(heist_stop(rt, HEIST_NOW) == -ETIMEDOUT);
+    pool_tell(&asked);
+}
+
+static void after_taken(void)
+{
+    pool_check(rt);
+    pool_close(rt);
+}
+
 static const model_test tests[] = {
     {.name = "a_runtime_of_one_starts_and_stops",
      .no_barrier = true,
@@ -642,6 +680,14 @@ static const model_test tests[] = {
      .clock_step = 1000000,
      .quick = {1, 3, 1},
      .full = {2, 3, 1}},
+    {.name = "stop_waits_for_who_takes_from_the_overflow",
+     .no_barrier = true,
+     .threads = 2,
+     .setup = setup_taken,
+     .thread = taken_from_overflow,
+     .after = after_taken,
+     .quick = {3, 2, 0},
+     .full = {5, 2, 0}},
     {.name = "a_run_during_stop_runs_once_or_is_refused",
      .no_barrier = true,
      .threads = 2,
