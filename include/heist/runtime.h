@@ -27,6 +27,8 @@ extern "C" {
  * (but for heist_stop), and outside of all tasks and regions the default one of the process, which
  * starts at its first use with a zeroed config (the environment variable
  * HEIST_WORKERS, if it is a number from 1 to 4096, sets its workers).
+ *
+ * No function of the library may be called from a handler of a signal.
  */
 
 /* When a private frame becomes visible to thieves. */
@@ -50,7 +52,7 @@ typedef enum heist_idle {
 typedef struct heist_config {
     unsigned workers;          /* min(affinity mask, cgroup quota); to 4096 */
     unsigned queue_capacity;   /* injector, rounded up to 2^k; 256; to 2^30, of
-                                * 16 bytes each */
+                                * 16 bytes each, all written at the start */
     unsigned steal_attempts;   /* passes over all victims; 32; to 4096 */
     heist_exposure exposure;   /* HEIST_ON_DEMAND */
     heist_time quantum;        /* for HEIST_QUANTUM; 100 us */
@@ -94,8 +96,9 @@ HEIST_API int heist_start(heist_runtime **out, const heist_config *config);
  * From:    any thread that is not inside a task of rt; one thread at a time.  No other
  *          thread begins to use rt, or NULL if it is the default runtime, while rt may
  *          be gone by this call; its scopes are closed, and its flows, before that.
- * Returns: 0: rt is gone.  -ETIMEDOUT: work or workers were still busy at the deadline;
- *          rt is stopping and alive, call again.  -EDEADLK: called by one of
+ * Returns: 0: rt is gone.  -ETIMEDOUT: work or workers were still busy at the deadline
+ *          (as workers are that have just been started); rt is stopping and alive,
+ *          call again.  -EDEADLK: called by one of
  *          rt's own tasks.  -ENOMEM: in the child of a fork(), rt's workers could
  *          not be made again.
  */
@@ -122,7 +125,7 @@ typedef struct heist_stats {
     uint64_t parked;    /* times asleep */
     uint64_t woken;     /* others woken */
     uint64_t suspended; /* joins and waits that put their strand aside */
-    uint64_t rescued;   /* frames taken from behind a long leaf */
+    uint64_t rescued;   /* frames taken from behind a long leaf, not exposed */
     uint64_t busy;      /* ns outside of the search for work and of sleep */
     uint64_t reserved[5];
 } heist_stats;
@@ -164,7 +167,8 @@ HEIST_API void heist_latch_init(heist_latch *latch, uint64_t count);
 HEIST_API void heist_latch_arrive(heist_latch *latch);
 
 /*
- * Waits until the latch is open.
+ * Waits until the latch is open; with HEIST_NOW, asks whether it is.  A task that waits
+ * gives its worker to others, but not from inside a region of another runtime.
  *
  * From:    any thread; a task.
  * Memory:  for a task that waits its worker needs another stack; where none can be

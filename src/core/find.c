@@ -48,8 +48,8 @@ hi_work hi_find_letter(hi_worker *w)
         w->ready = hi_inbox_take(&w->inbox);
     hi_inbox_node *node = w->ready;
     if (!node) return (hi_work){HI_WORK_NONE, NULL};
-    w->heard = true;
     w->ready = node->next;
+    if (!w->ready && w->batches) w->batches--;
     hi_message *m = heist_container(node, hi_message, node);
     if (m->kind == HI_MESSAGE_TASK)
         return (hi_work){HI_WORK_TASK, posted_task(node)};
@@ -318,15 +318,15 @@ static hi_work from_own_oldest(hi_worker *w, heist_frame *cursor)
 }
 
 /* The oldest of somebody else's, who may be away for long.  A few visits; the next
- * turn goes on from there. */
+ * turn goes on after the last one. */
 static hi_work from_another(hi_worker *w, heist_frame *cursor)
 {
-    uint32_t n = hi_victim_count(w->rt), turn = w->turns / TURNS;
+    uint32_t n = hi_victim_count(w->rt);
     bool crowded = hi_worker_is_crowded(w->rt);
     hi_work got = {HI_WORK_NONE, NULL};
     if (w->guest) return got;
     for (uint32_t i = 0, visits = 0; visits < VISITS && i + 1 < n; i++) {
-        hi_worker *victim = hi_victim_after(w, n, turn * VISITS + i);
+        hi_worker *victim = hi_victim_after(w, n, w->visited++);
         if (!victim) continue;
         visits++;
         uintptr_t item = hi_deque_oldest(&victim->deque);
@@ -360,24 +360,27 @@ static hi_work in_turn(hi_worker *w, heist_frame *cursor)
     return got;
 }
 
+static bool has_letters(const hi_worker *w)
+{
+    return w->ready || !hi_inbox_is_empty(&w->inbox);
+}
+
 /*
- * Is it time, and have letters, if there are some, had their turn as well?  What has
- * been begun and put aside comes before what would be begun.
+ * Is it time, and have the letters that lay there at the last turn all been read?
+ * What has been begun and put aside comes before what would be begun.
  */
 static bool is_due(hi_worker *w)
 {
     if (w->tick % TURN_LOOK != 0) return false; /* the clock is dear */
-    bool letters = w->ready || !hi_inbox_is_empty(&w->inbox);
-    /* relaxed: own-field */
-    uint64_t begun = heist_load_relaxed(&w->put_aside);
-    if (letters && (!w->heard || w->tick <= begun)) return false;
+    if (w->batches && has_letters(w)) return false;
     return hi_clock() - w->turned >= TURN_TIME;
 }
 
 static void next_pick(hi_worker *w)
 {
     if (++w->tick < TURN_TICK && !is_due(w)) return;
-    w->heard = false;
+    w->batches =
+        (w->ready ? 1u : 0u) + (hi_inbox_is_empty(&w->inbox) ? 0u : 1u);
     w->tick = 0;
     w->turns++;
     w->turned = hi_clock();

@@ -160,8 +160,8 @@ hi_steal hi_frame_take_wish(hi_deque *d, hi_wish wish, heist_frame *cursor,
 
 void hi_frame_run(hi_worker *w, heist_frame *f, heist_frame *cursor)
 {
-    heist_ctx c = {&hi_strand_of(cursor)->hot, cursor};
-    f->result.fn(c, f);
+    f->result.fn((heist_ctx){&hi_strand_of(cursor)->hot, cursor}, f);
+    hi_check_joined(cursor);
     hi_count(&w->stats.executed, 1);
     /* F4: the result.  F5: from here on the frame may be gone. */
     uintptr_t old = heist_swap_acq_rel(&f->state, HI_FRAME_DONE);

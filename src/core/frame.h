@@ -112,6 +112,15 @@ hi_steal hi_frame_take_wish(hi_deque *d, hi_wish wish, heist_frame *cursor,
 /* Thief.  Runs a frame that it has claimed. */
 void hi_frame_run(hi_worker *w, heist_frame *f, heist_frame *cursor);
 
+/* In checked builds: what ran with that cursor has joined what it forked. */
+static inline void hi_check_joined(const heist_frame *cursor)
+{
+    /* relaxed: own-slot */
+    hi_check(!heist_load_relaxed(&cursor->fn),
+             "a function returned with a fork open");
+    (void)cursor;
+}
+
 /* Owner.  Waits until the thief is done; the frame is free afterwards. */
 void hi_frame_settle(hi_worker *w, hi_strand *s, heist_frame *f);
 

@@ -19,9 +19,9 @@ enum {
 int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
 {
     hi_strand *outer = heist_load_relaxed(&w->strand); /* relaxed: own-field */
-    hi_strand *s = w->bare ? w->bare : hi_strand_create(0);
+    hi_strand *s = hi_spares_take(&w->bare);
+    if (!s) s = hi_strand_create(0);
     if (!s) return -ENOMEM;
-    if (s == w->bare) w->bare = s->next;
     heist_store_relaxed(&s->worker, w);    /* relaxed: own-field */
     heist_store_relaxed(&s->outer, outer); /* relaxed: before-W2 */
     hi_strand_enter_region(s, hi_strand_region(outer));
@@ -36,12 +36,12 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
     hi_strand_expose_all(w, outer);
     hi_worker_show(w, s);
     fn((heist_ctx){&s->hot, s->base}, arg);
+    hi_check_joined(s->base);
     hi_worker_show(w, outer);
     /* Kept until the runtime ends: a thief may still look at it, and must not
      * find the frames of another runtime there. */
     heist_store_relaxed(&s->outer, (hi_strand *)NULL); /* relaxed: hint */
-    s->next = w->bare;
-    w->bare = s;
+    hi_spares_put(&w->bare, s);
     return 0;
 }
 
@@ -92,6 +92,7 @@ static inline void guest_run(hi_worker *g, heist_root_fn *fn, void *arg)
     g->root = fn;
     hi_worker_show(g, s);
     fn((heist_ctx){&s->hot, hi_strand_base(s)}, arg);
+    hi_check_joined(hi_strand_base(s));
     /* relaxed: own-field */
     if (HEIST_UNLIKELY(heist_load_relaxed(&g->put_aside))) hi_worker_finish(g);
     hi_worker_show(g, NULL);

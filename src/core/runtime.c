@@ -52,6 +52,7 @@ typedef struct relic {
 static struct {
     hi_lock lock;
     HEIST_ATOMIC(uint32_t) generation; /* counts fork() */
+    HEIST_ATOMIC(uint32_t) homes;      /* given to workers */
     hi_worker *free_guests;
     relic *relics;
 } home;
@@ -126,6 +127,10 @@ static int pool_create(heist_runtime *rt)
     hi_cpus cpus;
     hi_cpus_read(&cpus, "");
     bool homes = !rt->config.unpinned && rt->workers <= cpus.mask;
+    /* Several small runtimes shall not all sleep on the first CPUs. */
+    unsigned first = 0;
+    /* relaxed: counter */
+    if (homes) first = heist_add_relaxed(&home.homes, rt->workers);
     for (; made < rt->workers; made++) {
         hi_worker *w = &rt->pool[made];
         w->allocator = *a;
@@ -135,7 +140,7 @@ static int pool_create(heist_runtime *rt)
         w->index = made;
         w->idle_word = &rt->sleep.idle[made / 64];
         w->idle_bit = UINT64_C(1) << made % 64;
-        w->home = homes ? hi_cpus_nth(made) : -1;
+        w->home = homes ? hi_cpus_nth((first + made) % cpus.mask) : -1;
         hi_random_seed(&w->random, rt->config.seed, made);
         heist_init(&rt->victims[made], (uintptr_t)w);
         rc = hi_worker_prepare(w);

@@ -41,11 +41,11 @@ enum {
     /* Address space of one strand, and its alignment. */
     HI_STRAND_SPAN = 128 << 20,
     /* Behind the header, for the guest whose strand it is: src/core/worker.h. */
-    HI_GUEST_ROOM = 896,
+    HI_GUEST_ROOM = 1024,
     /* Of a worker's stacks, unless configured. */
     HI_STACK_BYTES = 8 << 20,
     /* At most: the guard and what lies before it are in the unit, too. */
-    HI_STACK_MOST = HI_STRAND_SPAN / 2 - (64 << 10),
+    HI_STACK_MOST = 63 << 20,
     /* Bytes of frames usable at first where memory is counted when promised. */
     HI_STRAND_COMMIT = 64 << 10,
     /* A fresh strand looks at forks this deep and at joins this near the root,
@@ -138,9 +138,9 @@ hi_strand *hi_strand_create(size_t stack_bytes);
 /* Back to the pool of the process. */
 void hi_strand_destroy(hi_strand *s);
 
-/* Owner.  Gives back the memory that s, a spare one, does not need until it goes
- * on. */
-void hi_strand_hollow(hi_strand *s);
+/* Owner.  Gives back a piece of the memory that s, a spare one, does not need until it
+ * goes on; *done is 0 at first.  True: that was the last one. */
+bool hi_strand_hollow(hi_strand *s, size_t *done);
 
 /* Makes slots up to and including f usable.  False: no memory. */
 bool hi_strand_grow(hi_strand *s, const heist_frame *f);

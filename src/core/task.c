@@ -85,6 +85,7 @@ void hi_task_run(hi_worker *w, hi_task *t, heist_frame *cursor)
     task_free(w, w->rt, t);
     task_call(&mine, c);
     hi_worker_check_process(w);
+    hi_check_joined(cursor);
     hi_count(&w->stats.executed, 1);
     heist_latch *done = mine.scope ? &mine.scope->latch : mine.done;
     if (done) heist_latch_arrive(done);
@@ -258,6 +259,9 @@ uint64_t heist_scope_failures(const heist_scope *s)
 
 int heist_scope_close(heist_scope *s, heist_time deadline)
 {
+    /* relaxed: counter */
+    hi_check(heist_load_relaxed(&s->latch.count) != 0,
+             "closing a closed scope");
     heist_latch_arrive(&s->latch);
     int rc = heist_latch_wait(&s->latch, deadline);
     if (rc < 0) {

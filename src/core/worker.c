@@ -54,12 +54,57 @@ static void free_strands(hi_strand **list)
     }
 }
 
+static void free_spares(hi_spares *list)
+{
+    free_strands(&list->warm);
+    free_strands(&list->hollow);
+    list->count = 0;
+}
+
 void hi_worker_free_spare(hi_worker *w)
 {
-    free_strands(&w->spare);
-    w->warm = 0;
-    free_strands(&w->hollow);
-    free_strands(&w->bare);
+    free_spares(&w->spare);
+    free_spares(&w->bare);
+}
+
+void hi_spares_put(hi_spares *list, hi_strand *s)
+{
+    s->next = list->warm;
+    list->warm = s;
+    list->count++;
+}
+
+hi_strand *hi_spares_take(hi_spares *list)
+{
+    hi_strand **from = list->warm ? &list->warm : &list->hollow, *s = *from;
+    if (!s) return NULL;
+    if (from == &list->warm) list->count--;
+    *from = s->next;
+    return s;
+}
+
+/* False: there is no more time for it. */
+static bool tidy(hi_worker *w, hi_spares *list, int64_t until)
+{
+    if (list->count <= WARM_SPARES) return true;
+    hi_strand **rest = &list->warm;
+    for (int i = 0; i < WARM_SPARES; i++)
+        rest = &(*rest)->next;
+    for (hi_strand *s; (s = *rest); list->count--) {
+        size_t done = 0;
+        do
+            if (hi_sleep_is_called(w) || hi_clock() >= until) return false;
+        while (!hi_strand_hollow(s, &done));
+        *rest = s->next;
+        s->next = list->hollow;
+        list->hollow = s;
+    }
+    return true;
+}
+
+void hi_worker_tidy(hi_worker *w, int64_t until)
+{
+    if (tidy(w, &w->spare, until)) tidy(w, &w->bare, until);
 }
 
 void hi_worker_fini(hi_worker *w)
@@ -121,40 +166,9 @@ static hi_work next_work(hi_worker *w, hi_strand *s)
     return got;
 }
 
-static void put_spare(hi_worker *w, hi_strand *s)
-{
-    s->next = w->spare;
-    w->spare = s;
-    w->warm++;
-}
-
-static hi_strand *take_spare(hi_worker *w)
-{
-    hi_strand **list = w->spare ? &w->spare : &w->hollow, *s = *list;
-    if (!s) return NULL;
-    if (list == &w->spare) w->warm--;
-    *list = s->next;
-    return s;
-}
-
-void hi_worker_tidy(hi_worker *w, int64_t until)
-{
-    if (w->warm <= WARM_SPARES) return;
-    hi_strand **rest = &w->spare;
-    for (int i = 0; i < WARM_SPARES; i++)
-        rest = &(*rest)->next;
-    for (hi_strand *s; (s = *rest); w->warm--) {
-        if (hi_sleep_is_called(w) || hi_clock() >= until) break;
-        hi_strand_hollow(s);
-        *rest = s->next;
-        s->next = w->hollow;
-        w->hollow = s;
-    }
-}
-
 static void step_aside(hi_worker *w, hi_strand *self, hi_strand *to)
 {
-    put_spare(w, self);
+    hi_spares_put(&w->spare, self);
     hi_worker_show(w, to);
     hi_strand_look_first(to);
     hi_context_switch(&self->context, &to->context);
@@ -217,7 +231,7 @@ static void loop(void *strand)
             break;
         case HI_WORK_STRAND: step_aside(w, s, got.what); break;
         case HI_WORK_END:
-            put_spare(w, s);
+            hi_spares_put(&w->spare, s);
             hi_context_switch(&s->context, &w->thread_context);
             break;
         case HI_WORK_NONE: break;
@@ -229,7 +243,7 @@ static void loop(void *strand)
 /* A strand that runs the loop, from those put aside or a new one. */
 static hi_strand *loop_strand(hi_worker *w)
 {
-    hi_strand *s = take_spare(w);
+    hi_strand *s = hi_spares_take(&w->spare);
     if (s) return s;
     s = hi_strand_create(w->rt->config.stack_bytes);
     if (!s) return NULL;
@@ -243,7 +257,7 @@ int hi_worker_prepare(hi_worker *w)
 {
     hi_strand *s = loop_strand(w);
     if (!s) return -ENOMEM;
-    put_spare(w, s);
+    hi_spares_put(&w->spare, s);
     return 0;
 }
 

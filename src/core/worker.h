@@ -33,6 +33,13 @@ typedef struct hi_stats {
     hi_counter parked, woken, suspended, rescued, busy;
 } hi_stats;
 
+/* Strands for later. */
+typedef struct hi_spares {
+    hi_strand *warm; /* those that keep their memory, ... */
+    unsigned count;  /* ... so many, */
+    hi_strand *hollow;
+} hi_spares;
+
 typedef struct hi_job hi_job;
 typedef struct hi_task hi_task;
 
@@ -66,12 +73,13 @@ typedef struct hi_worker {
 
     struct hi_worker *before; /* guest: who the thread was on entering */
     unsigned index;           /* in the table of victims */
-    uint32_t tick;  /* picks since the last turn of what has waited, ... */
-    uint32_t turns; /* ... how many of those there were, */
-    int64_t turned; /* ... and when the last one was */
-    bool heard;     /* a letter, since then */
-    bool overflow;  /* whether it looked there before the injector */
-    bool pinned;    /* to its home, for the time it sleeps */
+    uint32_t tick;    /* picks since the last turn of what has waited, ... */
+    uint32_t turns;   /* ... how many of those there were, */
+    int64_t turned;   /* ... and when the last one was */
+    uint32_t visited; /* other workers, in such turns */
+    unsigned batches; /* of the letters that lay there then, not all read */
+    bool overflow;    /* whether it looked there before the injector */
+    bool pinned;      /* to its home, for the time it sleeps */
     hi_random random;
     int64_t watch;       /* how long it keeps watch before it looks */
     unsigned watch_idle; /* watches in a row in which nobody worked */
@@ -80,14 +88,12 @@ typedef struct hi_worker {
     heist_root_fn *lasting_root; /* guest: worth sharing early: run.c */
     unsigned doubts;             /* ... or so it seemed, but it ended soon */
     uint64_t exposed_before;     /* guest: frames, before this region */
-    hi_strand *spare;            /* strands parked in the loop, to go on with */
-    unsigned warm;               /* ... so many, */
-    hi_strand *hollow;           /* ... and those whose memory was given back */
-    hi_strand *bare;           /* strands without a stack, for nested regions */
-    size_t buried;             /* tickets left over in the deque, at most */
-    hi_inbox_node *ready;      /* taken from the inbox, not handled yet */
-    hi_timers timers;          /* of strands that wait with a deadline */
-    heist_allocator allocator; /* its runtime's, also when that is lost */
+    hi_spares spare;             /* strands parked in the loop, to go on with */
+    hi_spares bare;              /* ... without a stack, for nested regions */
+    size_t buried;               /* tickets left over in the deque, at most */
+    hi_inbox_node *ready;        /* taken from the inbox, not handled yet */
+    hi_timers timers;            /* of strands that wait with a deadline */
+    heist_allocator allocator;   /* its runtime's, also when that is lost */
     hi_task *free_tasks;
     unsigned free_count;
     hi_counter announced; /* times it went to sleep */
@@ -142,6 +148,10 @@ hi_worker *hi_worker_self(void);
 int hi_worker_init(hi_worker *w, const heist_allocator *allocator);
 void hi_worker_fini(hi_worker *w);
 void hi_worker_free_spare(hi_worker *w);
+
+void hi_spares_put(hi_spares *list, hi_strand *s);
+/* NULL: there is none. */
+hi_strand *hi_spares_take(hi_spares *list);
 
 /* Makes its first strand, so that its thread can start. */
 int hi_worker_prepare(hi_worker *w);

@@ -39,7 +39,8 @@ static inline void crew_strands(hi_worker *w)
     heist_store_relaxed(&s->worker, w);
     hi_strand_reset(s, true);
     w->native = s;
-    w->bare = hi_strand_create(0);
+    w->bare.warm = hi_strand_create(0);
+    w->bare.count = 1;
 }
 
 /* alone: a run begins in the hands of one worker. */

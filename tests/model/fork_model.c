@@ -379,7 +379,7 @@ static void worker_or_thief(unsigned id)
         return;
     }
     hi_self_set(w);
-    heist_frame *cursor = w->spare->base;
+    heist_frame *cursor = w->spare.warm->base;
     if (hi_deque_steal(&rt->pool[0].deque, &item) == HI_STEAL_TAKEN &&
         hi_frame_take(hi_ticket_frame(item), cursor))
         hi_frame_run(w, hi_ticket_frame(item), cursor);

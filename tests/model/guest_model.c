@@ -371,14 +371,14 @@ static void spare_root(heist_ctx c, void *arg)
     note_guest(0);
     hi_strand *s = hi_strand_create(POOL_STACK);
     hi_context_adopt(&s->context);
-    guests[0]->spare = s;
+    hi_spares_put(&guests[0]->spare, s);
 }
 
 static void heir_root(heist_ctx c, void *arg)
 {
     (void)c, (void)arg;
     note_guest(1);
-    model_check(guests[1]->spare == NULL);
+    model_check(guests[1]->spare.warm == NULL);
     model_check(guests[1]->rt == other);
 }
 

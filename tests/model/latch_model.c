@@ -287,9 +287,7 @@ static void letters_only(void *strand)
         if (!hi_inbox_is_empty(&w->inbox)) {
             hi_inbox_node *node = hi_inbox_take(&w->inbox);
             to = heist_container(node, hi_strand, message.node);
-            s->next = w->spare;
-            w->spare = s;
-            w->warm++;
+            hi_spares_put(&w->spare, s);
             hi_context_switch(&s->context, &to->context);
         } else if (has_passed(w, t)) {
             hi_timers_remove(&w->timers, t);
@@ -306,8 +304,7 @@ static void setup_letters(void)
     hi_worker *w = &rt->pool[0];
     hi_strand *s = hi_strand_create(POOL_STACK);
     w->native = hi_strand_create(0);
-    w->spare = s;
-    w->warm = 1;
+    hi_spares_put(&w->spare, s);
     heist_store_relaxed(&s->worker, w);
     heist_store_relaxed(&w->native->worker, w);
     hi_strand_reset(w->native, true);

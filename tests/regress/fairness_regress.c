@@ -136,6 +136,65 @@ TEST(an_exposed_frame_of_a_worker_that_is_away_has_its_turn_elsewhere)
     beside_tasks_that_spawn_for_ever(fork_it_and_stay_away);
 }
 
+/*
+ * The first of three has tasks that spawn for ever, the second is away and its queue
+ * never empty, the third is away, too: what it has spawned has its turn all the same.
+ */
+enum {
+    FED = 50000
+};
+
+static HEIST_ATOMIC(long) fed, eaten;
+static heist_latch all_there, full;
+
+static int eat(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    heist_add_relaxed(&eaten, 1);
+    return 0;
+}
+
+static void feed(void)
+{
+    while (!heist_load_acquire(&over)) {
+        while (heist_load_relaxed(&fed) - heist_load_relaxed(&eaten) < FED) {
+            CHECK_EQ(heist_spawn(rt, eat, NULL, NULL, HEIST_NOW), 0);
+            heist_add_relaxed(&fed, 1);
+        }
+        if (heist_latch_wait(&full, HEIST_NOW) < 0) heist_latch_arrive(&full);
+        sched_yield();
+    }
+}
+
+static int by_index(heist_ctx c, void *arg)
+{
+    heist_latch_arrive(&all_there);
+    while (heist_latch_wait(&all_there, HEIST_NOW) < 0)
+        sched_yield();
+    switch (heist_worker_index()) {
+    case 0: return again(c, arg);
+    case 1: feed(); return 0;
+    default: break;
+    }
+    while (heist_latch_wait(&full, HEIST_NOW) < 0)
+        sched_yield();
+    CHECK_EQ(heist_spawn(rt, end_it, NULL, NULL, HEIST_NOW), 0);
+    while (!heist_load_acquire(&over))
+        sched_yield();
+    return 0;
+}
+
+TEST(of_two_workers_that_are_away_each_has_its_turn_elsewhere)
+{
+    start_with(3, HEIST_ON_DEMAND);
+    heist_store_relaxed(&fed, 0);
+    heist_store_relaxed(&eaten, 0);
+    heist_latch_init(&all_there, 3);
+    heist_latch_init(&full, 1);
+    CHECK_EQ(heist_broadcast(rt, by_index, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
 /* A worker that is never idle counts all the same. */
 TEST(a_worker_without_a_pause_is_seen_to_be_busy)
 {
@@ -300,16 +359,21 @@ static int compute_and_spawn(heist_ctx c, void *arg)
     return heist_spawn(rt, compute_and_spawn, arg, NULL, HEIST_FOREVER);
 }
 
-TEST(tasks_from_outside_have_their_turn_beside_many_that_wait)
+static void block_many(void)
 {
-    start();
-    heist_latch done;
-    heist_latch_init(&done, 1);
     heist_latch_init(&blocked, BLOCKED);
     heist_latch_init(&released, 1);
     for (int i = 0; i < BLOCKED; i++)
         CHECK_EQ(heist_spawn(rt, be_blocked, NULL, NULL, HEIST_FOREVER), 0);
     CHECK_EQ(heist_latch_wait(&blocked, HEIST_FOREVER), 0);
+}
+
+TEST(tasks_from_outside_have_their_turn_beside_many_that_wait)
+{
+    start();
+    heist_latch done;
+    heist_latch_init(&done, 1);
+    block_many();
     CHECK_EQ(heist_spawn(rt, compute_and_spawn, NULL, NULL, HEIST_FOREVER), 0);
     while (heist_load_relaxed(&turns) < 1)
         sched_yield();
@@ -322,9 +386,8 @@ TEST(tasks_from_outside_have_their_turn_beside_many_that_wait)
     CHECK(steps < LONG_STEPS_MAX);
 }
 
-TEST(tasks_from_outside_have_their_turn_under_long_steps)
+static void check_turns_under_long_steps(void)
 {
-    start();
     heist_latch done;
     heist_latch_init(&done, GUESTS_TASKS);
     for (int i = 0; i < 2; i++)
@@ -335,10 +398,24 @@ TEST(tasks_from_outside_have_their_turn_under_long_steps)
     for (int i = 0; i < GUESTS_TASKS; i++)
         CHECK_EQ(heist_spawn(rt, leave_soon, NULL, &done, HEIST_FOREVER), 0);
     CHECK_EQ(heist_latch_wait(&done, HEIST_FOREVER), 0);
-    long steps = heist_load_relaxed(&turns);
+    CHECK(heist_load_relaxed(&turns) < STEPS_MAX);
     heist_store_release(&over, 1);
+}
+
+TEST(tasks_from_outside_have_their_turn_under_long_steps)
+{
+    start();
+    check_turns_under_long_steps();
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
-    CHECK(steps < STEPS_MAX);
+}
+
+TEST(tasks_from_outside_have_their_turn_under_long_steps_beside_many_that_wait)
+{
+    start();
+    block_many();
+    check_turns_under_long_steps();
+    heist_latch_arrive(&released);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
 
 /* Requests of several tasks that take long: those begun are ended before many more

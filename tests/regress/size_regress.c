@@ -182,8 +182,32 @@ static int sleep_deep(heist_ctx c, void *arg)
     return heist_latch_wait(&morning, HEIST_FOREVER) + locals[1024] - 1;
 }
 
-/* Twice: who gave the memory back can use the stack again. */
-TEST(an_idle_worker_gives_back_the_stacks_of_many_waits)
+static void nothing(heist_ctx c, heist_frame *f)
+{
+    (void)c;
+    f->result.i = 1;
+}
+
+static void sleep_over_frames(heist_ctx c, void *arg)
+{
+    heist_ctx k = c;
+    for (size_t i = 0; i < TOUCHED / sizeof(heist_frame); i++)
+        k = heist_fork(k, nothing);
+    heist_latch_arrive(arg);
+    CHECK_EQ(heist_latch_wait(&morning, HEIST_FOREVER), 0);
+    while (k.frame != c.frame)
+        heist_done(&k);
+}
+
+/* On a strand that has frames only. */
+static int sleep_in_a_nested_region(heist_ctx c, void *arg)
+{
+    (void)c;
+    return heist_run(NULL, sleep_over_frames, arg);
+}
+
+/* But for so many MB.  Twice: who gave the memory back can use the strand again. */
+static void check_memory_comes_back(heist_task_fn *sleep, long but)
 {
     /* Sanitizers, valgrind and qemu keep memory of their own for each page: the
      * stages with such tools say so by this. */
@@ -198,15 +222,26 @@ TEST(an_idle_worker_gives_back_the_stacks_of_many_waits)
         heist_latch_init(&in_bed, SLEEPERS);
         heist_scope_open(&s, rt);
         for (int i = 0; i < SLEEPERS; i++)
-            heist_scope_spawn(&s, sleep_deep, &in_bed);
+            heist_scope_spawn(&s, sleep, &in_bed);
         CHECK_EQ(heist_latch_wait(&in_bed, HEIST_FOREVER), 0);
         CHECK(tool || resident_mb() - before > SLEEPERS / 4); /* MB */
         heist_latch_arrive(&morning);
         CHECK_EQ(heist_scope_close(&s, HEIST_FOREVER), 0);
-        while (!tool && resident_mb() - before > SLEEPERS / 16)
+        while (!tool && resident_mb() - before > but)
             sched_yield();
     }
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+TEST(an_idle_worker_gives_back_the_stacks_of_many_waits)
+{
+    check_memory_comes_back(sleep_deep, SLEEPERS / 16);
+}
+
+TEST(an_idle_worker_gives_back_the_frames_of_many_nested_regions)
+{
+    /* The deque had a ticket for each frame, and does not shrink. */
+    check_memory_comes_back(sleep_in_a_nested_region, SLEEPERS / 5);
 }
 
 /* --- strands that wake each other for ever ------------------------------------------------ */
@@ -238,12 +273,6 @@ static void count_free(void *user, void *p, size_t bytes)
 }
 
 static heist_latch turn[2][TURNS + 1];
-
-static void nothing(heist_ctx c, heist_frame *f)
-{
-    (void)c;
-    f->result.i = 1;
-}
 
 /* Waits with a frame open, which it takes back when the other one has exposed his. */
 static int take_turns(heist_ctx c, void *arg)

@@ -77,28 +77,57 @@ TEST(who_is_called_while_it_tidies_goes_on_with_it_later)
     CHECK_EQ(hi_worker_init(&w, NULL), 0);
     CHECK_EQ(hi_worker_prepare(&w), 0);
     hi_worker_tidy(&w, HEIST_FOREVER);
-    CHECK_EQ(strands_in(w.spare), 1); /* few enough */
-    hi_strand *spare[8];
-    for (int i = 0; i < 8; i++) { /* each on top of the list */
-        spare[i] = w.spare;
-        w.spare = NULL;
+    CHECK_EQ(strands_in(w.spare.warm), 1); /* few enough */
+    for (int i = 0; i < 8; i++) {          /* each on top of the list */
+        hi_spares before = w.spare;
+        w.spare = (hi_spares){0};
         CHECK_EQ(hi_worker_prepare(&w), 0);
-        w.spare->next = spare[i];
+        hi_strand *one = hi_spares_take(&w.spare);
+        w.spare = before;
+        hi_spares_put(&w.spare, one);
     }
-    CHECK_EQ(w.warm, 9);
+    CHECK_EQ(w.spare.count, 9);
     heist_init(&w.parker, 2); /* a token */
     hi_worker_tidy(&w, HEIST_FOREVER);
-    CHECK_EQ(strands_in(w.hollow), 0);
+    CHECK_EQ(strands_in(w.spare.hollow), 0);
     heist_init(&w.parker, 0);
     hi_worker_tidy(&w, HEIST_NOW); /* it is time */
-    CHECK_EQ(strands_in(w.hollow), 0);
+    CHECK_EQ(strands_in(w.spare.hollow), 0);
     hi_worker_tidy(&w, HEIST_FOREVER);
-    CHECK_EQ(strands_in(w.spare), 4);
-    CHECK_EQ(w.warm, 4);
-    CHECK_EQ(strands_in(w.hollow), 5);
+    CHECK_EQ(strands_in(w.spare.warm), 4);
+    CHECK_EQ(w.spare.count, 4);
+    CHECK_EQ(strands_in(w.spare.hollow), 5);
     hi_worker_fini(&w);
-    CHECK(!w.spare && !w.hollow);
+    CHECK(!w.spare.warm && !w.spare.hollow);
     stop(rt);
+}
+
+TEST(a_large_strand_is_hollowed_in_pieces)
+{
+    size_t done = 0, before, pieces = 0, last = 100000;
+    bool all = false;
+    hi_strand *s = hi_strand_create(0);
+    CHECK(s && hi_strand_grow(s, s->base + last));
+    s->base[last].arg[0].i = 1;
+    for (; !all; pieces++) {
+        before = done;
+        all = hi_strand_hollow(s, &done);
+        CHECK(done > before && done - before <= 4 << 20);
+    }
+    CHECK(pieces > 1);
+    CHECK_EQ(s->base[last].arg[0].i, 0);
+    hi_strand_destroy(s);
+}
+
+TEST(two_small_runtimes_sleep_on_two_processors)
+{
+    hi_cpus cpus;
+    hi_cpus_read(&cpus, "");
+    heist_runtime *one = start(1), *two = start(1);
+    if (cpus.mask > 1) CHECK(one->pool[0].home != two->pool[0].home);
+    CHECK(one->pool[0].home >= 0 && two->pool[0].home >= 0);
+    stop(one);
+    stop(two);
 }
 
 TEST(a_spawned_task_runs_once_and_its_latch_opens)
