@@ -2,12 +2,20 @@
 # Every file tests/KIND/*_KIND.c is a program and a test with the label KIND
 # (unit tests end in _test).  Exit status 77 means skipped.
 
+# They begin first, so that none is left over at the end.
+set(long_tests strand_regress uts_regress size_regress huge_stress arrays_stress
+  cli_test flow_model fork_model guest_model sort_test stable_test examine_test
+  transform_test pipeline_test)
+
 # A time-out only ends what hangs: many times what the test takes.
 function(heist_test name kind seconds)
   add_test(NAME ${name} COMMAND ${HEIST_LAUNCHER} ${ARGN})
   math(EXPR timeout "${seconds} * ${HEIST_SLOWNESS}")
   set_tests_properties(${name} PROPERTIES
     LABELS ${kind} SKIP_RETURN_CODE 77 TIMEOUT ${timeout})
+  if(name IN_LIST long_tests)
+    set_tests_properties(${name} PROPERTIES COST 1000)
+  endif()
 endfunction()
 
 # Under valgrind the programs contain tests/memcheck.c, which says why.

@@ -609,7 +609,7 @@ static const model_test tests[] = {
      .random = true},
     {MODEL_TEST("two_tasks_of_the_overflow_run_side_by_side", 2, setup_overflow,
                 from_the_overflow, after_overflow, NULL),
-     MODEL_BOUNDS(1, 1, 2, 2)},
+     MODEL_BOUNDS(2, 1, 3, 1)},
     {.name = "a_cancelled_task_sees_why",
      .threads = 2,
      .setup = setup_1,
