@@ -9,7 +9,8 @@
 #include <errno.h>
 
 enum {
-    DOUBTS_MAX = 16
+    DOUBTS_MAX = 16,
+    BRIEF_KNOWN = 3 /* times in vain that somebody was woken for a root */
 };
 
 /*
@@ -66,6 +67,49 @@ static void remember_lasting(hi_worker *g, int64_t took)
 }
 
 /*
+ * Nobody keeps watch, as after a long idleness: the first fork would wake somebody
+ * who does, in case that a long leaf follows.  That is dearer than many a region
+ * is long.  A root for which it was in vain a few times goes without, but is timed.
+ */
+HI_HOT static __attribute__((noinline)) void enter_unwatched(hi_worker *g,
+                                                             heist_root_fn *fn)
+{
+    g->unwatched = true;
+    if (fn == g->brief_root && g->brief_runs >= BRIEF_KNOWN)
+        hi_strand_time(g->native, hi_clock());
+    else
+        hi_strand_look_first(g->native);
+}
+
+/* True: it was as brief as expected, has not looked, and there is no more to do. */
+HI_HOT static __attribute__((noinline)) bool leave_unwatched(hi_worker *g,
+                                                             hi_strand *s)
+{
+    bool timed = g->unwatched && s->started != 0;
+    if (!timed || g->waited || !hi_strand_is_quiet(s)) return false;
+    int64_t took = hi_clock() - s->started;
+    if (took >= HI_REGION_LONG) return false;
+    hi_count(&g->stats.busy, (uint64_t)took);
+    hi_strand_untime(s);
+    g->unwatched = false;
+    return true;
+}
+
+static void remember_brief(hi_worker *g, const hi_strand *s, int64_t took)
+{
+    if (!g->unwatched) return;
+    g->unwatched = false;
+    if (!s->looked || g->orphan)
+        return; /* it has not forked; or it has fork()ed */
+    if (g->brief_root != g->root || took >= HI_REGION_LONG) g->brief_runs = 0;
+    g->brief_root = g->root;
+    if (took >= HI_REGION_LONG || g->brief_runs == BRIEF_KNOWN) return;
+    /* relaxed: hint */
+    if (++g->brief_runs == BRIEF_KNOWN)
+        heist_store_relaxed(&g->rt->sleep.brief, 1);
+}
+
+/*
  * After a region that has looked around: makes the strand ready for the next
  * one, and remembers what is to be known of this root.
  */
@@ -82,6 +126,7 @@ static __attribute__((noinline)) void guest_clean(hi_worker *g, hi_strand *s)
     else if (g->long_root == g->root)
         g->long_root = NULL;
     remember_lasting(g, took);
+    remember_brief(g, s, took);
     hi_strand_reset(s, true);
 }
 
@@ -98,7 +143,7 @@ static inline void guest_run(hi_worker *g, heist_root_fn *fn, void *arg)
     hi_worker_show(g, NULL);
     if (HEIST_LIKELY(hi_strand_is_fresh(s)))
         s->skip = HI_SKIP_FIRST;
-    else
+    else if (!leave_unwatched(g, s))
         guest_clean(g, s);
 }
 
@@ -175,12 +220,14 @@ static inline bool enter(heist_runtime *rt, hi_worker *g, heist_root_fn *fn)
     /* relaxed: hint */
     if (HEIST_UNLIKELY(!heist_load_relaxed(&rt->sleep.forked)))
         heist_store_relaxed(&rt->sleep.forked, 1); /* relaxed: hint */
-    /* Worth waking somebody at once, or nobody would find hidden frames. */
-    if (HEIST_UNLIKELY(
-            fn == g->long_root || g->eager ||
-            !heist_load_relaxed(&rt->sleep.watchman))) /* relaxed: after-S9 */
-        hi_strand_look_first(g->native);
-    return HEIST_LIKELY(hi_runtime_is(rt, HI_RUNNING));
+    bool running = HEIST_LIKELY(hi_runtime_is(rt, HI_RUNNING));
+    if (HEIST_UNLIKELY(fn == g->long_root || g->eager))
+        hi_strand_look_first(g->native); /* somebody is worth waking at once */
+    /* relaxed: after-S9 (nobody would find hidden frames) */
+    else if (HEIST_UNLIKELY(!heist_load_relaxed(&rt->sleep.watchman)) &&
+             running)
+        enter_unwatched(g, fn);
+    return running;
 }
 
 static inline void leave(heist_runtime *rt, hi_worker *g)

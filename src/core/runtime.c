@@ -505,6 +505,7 @@ static void stats_clear(hi_stats *s)
 static bool take_seat(heist_runtime *rt, hi_worker *g)
 {
     stats_clear(&g->stats);
+    g->brief_runs = 0; /* rt's watchman knows of no brief root yet */
     hi_lock_take(&rt->lock);
     /* relaxed: under-lock */
     uint32_t n = heist_load_relaxed(&rt->victim_count);

@@ -37,7 +37,8 @@
  *     wakes another sleeper if nobody keeps watch and nobody searches (a searcher
  *     does one of the two).  Who works alone puts it off until it forks, and so
  *     does a guest that enters (fork.c, look); who opens a frame without a fork
- *     sees to it then (graph/owner.h);
+ *     sees to it then (graph/owner.h).  A guest whose root has been brief puts it
+ *     off until it is as old as a wake-up is dear (run.c, enter_unwatched);
  *   - if no worker may be woken because of the guests, the last guest too many
  *     does it when it leaves and somebody still works.
  * Fences stand between being counted as awake and looking for a watchman, and
@@ -70,8 +71,11 @@ enum {
     WATCH_FIRST = 1000000, /* ns until the watchman looks the first time */
     WATCH_LONGER = 4,      /* ... and by what part he waits longer then, ... */
     WATCH_LONGEST = 9000000, /* ... until it is this long */
-    WATCH_IDLE = 10000000,   /* ... when all work; when nobody does, longer */
-    WATCH_IDLE_TIMES = 2     /* ... until he sleeps like the others */
+    WATCH_IDLE = 10000000,   /* ... when all work; when nobody does, so long, */
+    WATCH_IDLE_TIMES = 2,    /* ... four times as long, and then not at all. */
+    WATCH_RARE =
+        640000000,   /* ns until he looks again if roots are brief, ... */
+    WATCH_RAREST = 6 /* ... and so often it takes four times as long */
 };
 
 int hi_sleep_init(hi_sleep *s, unsigned workers,
@@ -85,6 +89,7 @@ int hi_sleep_init(hi_sleep *s, unsigned workers,
     heist_init(&s->awake, workers);
     heist_init(&s->watchman, 0);
     heist_init(&s->forked, 0);
+    heist_init(&s->brief, 0);
     return 0;
 }
 
@@ -215,8 +220,19 @@ void hi_sleep_found(hi_worker *w)
     if (hi_worker_visible_work(w->rt)) wake_one(w->rt);
 }
 
-/* How long w may sleep at most before it looks for hidden frames.  Only who
- * sleeps with a time-out is the watchman. */
+/* Nobody has worked for so many watches.  If there are regions that begin unwatched
+ * because they are known to be brief, one that is not, this time, is found. */
+static int64_t look_rarely(const hi_sleep *s, unsigned watches)
+{
+    /* relaxed: hint (set while somebody is awake, who parks later) */
+    if (!heist_load_relaxed(&s->brief)) return HEIST_FOREVER;
+    unsigned rare = watches - WATCH_IDLE_TIMES;
+    if (rare > WATCH_RAREST) rare = WATCH_RAREST;
+    return hi_clock() + ((int64_t)WATCH_RARE << 2 * rare);
+}
+
+/* How long w may sleep at most before it looks for hidden frames.  Who does so
+ * often is the watchman. */
 static int64_t watch_until(hi_worker *w)
 {
     hi_sleep *s = &w->rt->sleep;
@@ -226,14 +242,14 @@ static int64_t watch_until(hi_worker *w)
         awake == 0 && !heist_load_relaxed(&s->forked); /* relaxed: hint */
     w->watch_idle = idle ? w->watch_idle + 1 : 0;
     heist_store_relaxed(&s->forked, 0); /* relaxed: hint */
-    if (w->guest || w->watch_idle > WATCH_IDLE_TIMES) return HEIST_FOREVER;
     /* relaxed: hint (only tests do without him) */
-    if (!heist_load_relaxed(&w->rt->rescue)) return HEIST_FOREVER;
+    if (w->guest || !heist_load_relaxed(&w->rt->rescue)) return HEIST_FOREVER;
+    if (w->watch_idle >= WATCH_IDLE_TIMES) return look_rarely(s, w->watch_idle);
     /* relaxed: hint */
     if (!heist_cas_relaxed(&s->watchman, &nobody, w->index + 1))
         return HEIST_FOREVER;
     if (awake == 0 || awake >= s->workers)
-        return hi_clock() + ((int64_t)WATCH_IDLE << w->watch_idle);
+        return hi_clock() + ((int64_t)WATCH_IDLE << 2 * w->watch_idle);
     if (w->watch < WATCH_FIRST) w->watch = WATCH_FIRST;
     return hi_clock() + w->watch;
 }

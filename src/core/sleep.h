@@ -12,6 +12,7 @@ typedef struct hi_sleep {
     HEIST_ATOMIC(uint32_t) awake;     /* workers and guests not asleep */
     HEIST_ATOMIC(uint32_t) watchman;  /* index + 1 of who keeps watch, or 0 */
     HEIST_ATOMIC(uint32_t) forked;    /* a region has forked since he looked */
+    HEIST_ATOMIC(uint32_t) brief;     /* some may begin unwatched: run.c */
     unsigned workers;
     unsigned words;
     hi_counter *idle; /* a bit per pool worker */

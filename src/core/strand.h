@@ -173,6 +173,21 @@ static inline void hi_strand_look_first(hi_strand *s)
     heist_store_relaxed(&s->hot.limit, hi_strand_base(s)); /* relaxed: hint */
 }
 
+/* Owner, before the region: its age counts from now on, as if it had looked. */
+static inline void hi_strand_time(hi_strand *s, int64_t now)
+{
+    s->started = s->boundary = s->looked = now;
+    s->reach = HI_REACH_FIRST;
+}
+
+/* Owner, after the region, with s still quiet: as it was before. */
+static inline void hi_strand_untime(hi_strand *s)
+{
+    s->started = s->boundary = s->looked = 0;
+    s->reach = 0;
+    s->skip = HI_SKIP_FIRST;
+}
+
 /*
  * Owner, with f open: has a thief called since the last answer?  And the answer:
  * what there is, is not worth sharing now.
@@ -190,14 +205,20 @@ static inline void hi_strand_answer(hi_strand *s, heist_frame *f)
     heist_store_relaxed(&s->hungry, 0); /* relaxed: hint */
 }
 
-/* Is it as hi_strand_reset leaves it for a region, but for the joins skipped? */
-static inline bool hi_strand_is_fresh(const hi_strand *s)
+/* Has it not looked around, nor has anybody called, since hi_strand_reset made it
+ * ready for a region? */
+static inline bool hi_strand_is_quiet(const hi_strand *s)
 {
     const heist_frame *base = hi_strand_base(s);
     heist_frame *limit = heist_load_relaxed(&s->hot.limit); /* relaxed: hint */
     heist_frame *line = heist_load_relaxed(&s->hot.line);   /* relaxed: hint */
-    return s->started == 0 && limit == base + HI_STEP_FIRST &&
-           line == base + HI_REACH_FIRST;
+    return limit == base + HI_STEP_FIRST && line == base + HI_REACH_FIRST;
+}
+
+/* Is it as hi_strand_reset leaves it for a region, but for the joins skipped? */
+static inline bool hi_strand_is_fresh(const hi_strand *s)
+{
+    return s->started == 0 && hi_strand_is_quiet(s);
 }
 
 /* In the child of a fork(): the pool's lock may have been held. */

@@ -88,12 +88,15 @@ typedef struct hi_worker {
     heist_root_fn *lasting_root; /* guest: worth sharing early: run.c */
     unsigned doubts;             /* ... or so it seemed, but it ended soon */
     uint64_t exposed_before;     /* guest: frames, before this region */
-    hi_spares spare;             /* strands parked in the loop, to go on with */
-    hi_spares bare;              /* ... without a stack, for nested regions */
-    size_t buried;               /* tickets left over in the deque, at most */
-    hi_inbox_node *ready;        /* taken from the inbox, not handled yet */
-    hi_timers timers;            /* of strands that wait with a deadline */
-    heist_allocator allocator;   /* its runtime's, also when that is lost */
+    bool unwatched;              /* guest: nobody kept watch when it entered */
+    unsigned brief_runs;       /* ... and so often in a row it was brief, ... */
+    heist_root_fn *brief_root; /* ... with this root: run.c */
+    hi_spares spare;           /* strands parked in the loop, to go on with */
+    hi_spares bare;            /* ... without a stack, for nested regions */
+    size_t buried;             /* tickets left over in the deque, at most */
+    hi_inbox_node *ready;      /* taken from the inbox, not handled yet */
+    hi_timers timers;          /* of strands that wait with a deadline */
+    heist_allocator allocator; /* its runtime's, also when that is lost */
     hi_task *free_tasks;
     unsigned free_count;
     hi_counter announced; /* times it went to sleep */

@@ -157,6 +157,14 @@ static bool begin(hi_worker *w, hi_strand *s)
     return expected && hi_sleep_could_help(rt);
 }
 
+/* Nobody keeps watch.  Is s of a brief region, which may do without until it has
+ * shown that it is none? (core/run.c, enter_unwatched) */
+static bool may_go_unwatched(const hi_worker *w, const hi_strand *s)
+{
+    bool timed = s == w->native && w->unwatched && s->started > 0;
+    return timed && hi_clock() - s->started < WAKE_AGE;
+}
+
 /*
  * Looks around; top is one past the newest open frame.  Called with the lock
  * held.  True: frames were exposed, or nobody keeps watch (after a long
@@ -167,7 +175,7 @@ static bool look(hi_worker *w, hi_strand *s, heist_frame *top)
     if (!w->rt) return false;
     bool first = s->started == 0;
     bool wake = first && begin(w, s);
-    if (hi_sleep_unwatched(w->rt)) wake = true;
+    if (hi_sleep_unwatched(w->rt) && !may_go_unwatched(w, s)) wake = true;
     /* A small region ends without having looked at the clock, unless somebody
      * is waiting: for him its age counts from now on. */
     bool called = heist_load_relaxed(&s->hungry); /* relaxed: hint */
