@@ -51,8 +51,9 @@ typedef enum heist_idle {
  */
 typedef struct heist_config {
     unsigned workers;          /* min(affinity mask, cgroup quota); to 4096 */
-    unsigned queue_capacity;   /* injector, rounded up to 2^k; 256; to 2^30, of
-                                * 16 bytes each, all written at the start */
+    unsigned queue_capacity;   /* injector, rounded up to 2^k, at least 2; 256;
+                                * to 2^30, of 16 bytes each, all written at the
+                                * start */
     unsigned steal_attempts;   /* passes over all victims; 32; to 4096 */
     heist_exposure exposure;   /* HEIST_ON_DEMAND */
     heist_time quantum;        /* for HEIST_QUANTUM; 100 us */
@@ -181,7 +182,8 @@ HEIST_API int heist_latch_wait(heist_latch *latch, heist_time deadline);
  * Runs fn(c, arg) on some worker.  done, if not NULL, is told when fn has
  * returned.  A task spawned by a worker goes to that worker's own queue; one
  * from a foreign thread to the injector, and if that is full the call waits
- * for room until the deadline.
+ * for room until the deadline.  A task, or a region, that spawns into another runtime
+ * is foreign there, but never waits: for it there is room always.
  *
  * From:    any thread; a task.
  * Returns: 0: it will run exactly once.  Otherwise it will not run: -EAGAIN:

@@ -108,13 +108,22 @@ void hi_task_room(heist_runtime *rt)
     hi_futex_wake(&rt->room, INT32_MAX);
 }
 
-/* From a foreign thread.  Waits for room until the deadline.  Tasks of a scope find
- * room always: its owner cannot be told that there is none, and were it to run them
- * itself, they might wait for what it would have done next. */
+/*
+ * Whose task finds room always?  A scope's: its owner cannot be told that there is
+ * none, and were it to run the task itself, that might wait for what it would have
+ * done next.  And one of who works for another runtime, or in a region of another
+ * one: were it to wait, nobody would run what the tasks there wait for in turn.
+ */
+static bool has_room_always(const hi_task *t, heist_time deadline)
+{
+    return t->scope || (deadline > HEIST_NOW && hi_worker_self());
+}
+
+/* From a foreign thread.  Waits for room until the deadline. */
 static int inject(heist_runtime *rt, hi_task *t, heist_time deadline)
 {
     if (hi_injector_push(&rt->injector, (uintptr_t)t)) return 0;
-    if (t->scope) {
+    if (has_room_always(t, deadline)) {
         hi_inbox_post(&rt->overflow, &t->message.node);
         return 0;
     }

@@ -157,3 +157,77 @@ TEST(every_task_waits_for_children_that_wait_for_each_other)
         CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
     }
 }
+
+/* --- tasks that spawn into another runtime --------------------------------------- */
+
+enum {
+    LETTERS = 1000 /* many times what there is room for */
+};
+
+struct mail {
+    heist_runtime *to;
+    heist_latch *all;
+};
+
+static int letter(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    return 0;
+}
+
+static int send_letters(heist_ctx c, void *arg)
+{
+    const struct mail *m = arg;
+    (void)c;
+    for (int i = 0; i < LETTERS; i++)
+        CHECK_EQ(heist_spawn(m->to, letter, NULL, m->all, HEIST_FOREVER), 0);
+    return 0;
+}
+
+static heist_runtime *start_small(void)
+{
+    heist_runtime *rt = NULL;
+    heist_config config = {.workers = 1, .queue_capacity = 2};
+    CHECK_EQ(heist_start(&rt, &config), 0);
+    return rt;
+}
+
+/* Were they to wait for room, each would wait for the other. */
+TEST(the_tasks_of_two_runtimes_spawn_into_each_other)
+{
+    heist_runtime *a = start_small(), *b = start_small();
+    heist_latch all;
+    heist_latch_init(&all, 2 * LETTERS);
+    struct mail to_a = {a, &all}, to_b = {b, &all};
+    CHECK_EQ(heist_spawn(a, send_letters, &to_b, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_spawn(b, send_letters, &to_a, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&all, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(a, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(b, HEIST_FOREVER), 0);
+}
+
+static void send_home(heist_ctx c, void *mail)
+{
+    send_letters(c, mail);
+}
+
+static int go_abroad(heist_ctx c, void *arg)
+{
+    struct mail **m = arg; /* home, abroad */
+    (void)c;
+    return heist_run(m[1]->to, send_home, m[0]);
+}
+
+/* Its own worker is the only one that could make room there. */
+TEST(a_task_in_a_region_of_another_runtime_spawns_home)
+{
+    heist_runtime *home = start_small(), *abroad = start_small();
+    heist_latch all;
+    heist_latch_init(&all, LETTERS);
+    struct mail *m[2] = {&(struct mail){home, &all},
+                         &(struct mail){abroad, NULL}};
+    CHECK_EQ(heist_spawn(home, go_abroad, m, NULL, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_latch_wait(&all, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(home, HEIST_FOREVER), 0);
+    CHECK_EQ(heist_stop(abroad, HEIST_FOREVER), 0);
+}
