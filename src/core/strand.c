@@ -20,14 +20,15 @@
 #include <string.h>
 
 enum {
+    CLASSES = 106, /* of stacks: none, four in each doubling, HI_STACK_MOST */
     SLAB_UNITS = 8,
     HOLLOW_PIECE = 2 << 20 /* given back in one go: about 0.2 ms */
 };
 
 static struct {
     hi_lock lock;
-    hi_strand *list[2]; /* without and with a stack */
-    char *slab;         /* units not used yet */
+    hi_strand *list[CLASSES]; /* by the size of their stack */
+    char *slab;               /* units not used yet */
     size_t units;
 } pool;
 
@@ -82,22 +83,6 @@ static size_t unit_commit(char *unit, size_t stack_bytes)
     return frames;
 }
 
-static hi_strand *pool_take(bool with_stack, size_t stack_bytes)
-{
-    hi_lock_take(&pool.lock);
-    hi_strand **best = NULL;
-    for (hi_strand **link = &pool.list[with_stack]; *link;
-         link = &(*link)->next) {
-        if ((*link)->stack_bytes < stack_bytes) continue;
-        best = link; /* a larger one will do */
-        if ((*link)->stack_bytes == stack_bytes) break;
-    }
-    hi_strand *s = best ? *best : NULL;
-    if (s) *best = s->next;
-    hi_lock_give(&pool.lock);
-    return s;
-}
-
 /* Rounded up by a quarter at most, so that there are few sizes: a strand of the
  * pool shall find somebody who can use it. */
 static size_t stack_class(size_t bytes)
@@ -111,10 +96,34 @@ static size_t stack_class(size_t bytes)
     return bytes < HI_STACK_MOST ? bytes : HI_STACK_MOST;
 }
 
+/* Which of the lists, for a size that stack_class has rounded. */
+static unsigned list_of(size_t bytes)
+{
+    if (!bytes) return 0;
+    if (bytes == HI_STACK_MOST) return CLASSES - 1;
+    unsigned log = 63 - (unsigned)__builtin_clzll(bytes);
+    return 1 + 4 * log + (unsigned)(bytes >> (log - 2) & 3);
+}
+
+static hi_strand *pool_take(size_t stack_bytes)
+{
+    hi_strand *s = NULL;
+    unsigned i = list_of(stack_bytes), end = stack_bytes ? CLASSES : 1;
+    hi_lock_take(&pool.lock);
+    while (i < end && !pool.list[i]) /* a larger one will do */
+        i++;
+    if (i < end) {
+        s = pool.list[i];
+        pool.list[i] = s->next;
+    }
+    hi_lock_give(&pool.lock);
+    return s;
+}
+
 hi_strand *hi_strand_create(size_t stack_bytes)
 {
     stack_bytes = stack_class(stack_bytes);
-    hi_strand *s = pool_take(stack_bytes != 0, stack_bytes);
+    hi_strand *s = pool_take(stack_bytes);
     if (s) return s;
     char *unit = unit_reserve();
     if (!unit) return NULL;
@@ -166,9 +175,10 @@ void hi_strand_destroy(hi_strand *s)
         hi_pages_discard(s->stack, s->stack_bytes);
     }
     heist_store_relaxed(&s->outer, (hi_strand *)NULL); /* relaxed: hint */
+    unsigned i = list_of(s->stack_bytes);
     hi_lock_take(&pool.lock);
-    s->next = pool.list[s->stack != NULL];
-    pool.list[s->stack != NULL] = s;
+    s->next = pool.list[i];
+    pool.list[i] = s;
     hi_lock_give(&pool.lock);
 }
 

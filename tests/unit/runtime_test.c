@@ -119,6 +119,25 @@ TEST(a_large_strand_is_hollowed_in_pieces)
     hi_strand_destroy(s);
 }
 
+/* Of a smaller one and a larger one that came back, the smaller one last. */
+TEST(a_strand_of_the_pool_has_a_stack_that_is_large_enough)
+{
+    const size_t step = 64 << 10;
+    hi_strand *largest = hi_strand_create(HI_STACK_MOST);
+    for (size_t a = step; a < HI_STACK_MOST; a += step) {
+        hi_strand *small = hi_strand_create(a);
+        hi_strand *large = hi_strand_create(a + step);
+        CHECK(small && small->stack_bytes >= a);
+        CHECK(large && large->stack_bytes >= a + step);
+        hi_strand_destroy(large);
+        hi_strand_destroy(small);
+        large = hi_strand_create(a + step);
+        CHECK(large && large->stack_bytes >= a + step);
+        hi_strand_destroy(large);
+    }
+    hi_strand_destroy(largest);
+}
+
 TEST(two_small_runtimes_sleep_on_two_processors)
 {
     hi_cpus cpus;
