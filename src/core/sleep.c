@@ -35,7 +35,8 @@
  *   - a watchman gives it up without a successor only if nobody is awake;
  *   - who goes to work after a search, perhaps because the watchman was woken,
  *     wakes another sleeper if nobody keeps watch and nobody searches (a searcher
- *     does one of the two).  Who works alone puts it off until it forks, and so
+ *     does one of the two).  Who begins something alone puts it off until that
+ *     forks, or until it goes on with something else (worker.c, looks), and so
  *     does a guest that enters (fork.c, look); who opens a frame without a fork
  *     sees to it then (graph/owner.h).  A guest whose root has been brief puts it
  *     off until it is as old as a wake-up is dear (run.c, enter_unwatched);

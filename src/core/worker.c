@@ -130,6 +130,19 @@ static void unpin(hi_worker *w)
     w->pinned = false;
 }
 
+/* The first fork of what begins on a strand looks around (begin_own): until then the
+ * watch may wait.  A strand that goes on may have forked long ago. */
+static bool looks(const hi_work *got)
+{
+    return got->kind == HI_WORK_TASK || got->kind == HI_WORK_JOB;
+}
+
+static void see_to_watch(hi_worker *w, const hi_work *got)
+{
+    w->owes_watch = looks(got);
+    hi_sleep_see_to_watch(w->rt, looks(got));
+}
+
 static hi_work next_work(hi_worker *w, hi_strand *s)
 {
     hi_work got = hi_find_local(w, s->base);
@@ -137,6 +150,7 @@ static hi_work next_work(hi_worker *w, hi_strand *s)
         if (hi_find_is_turn(w))
             count_busy(w, hi_clock()); /* it may never be idle */
         hi_sleep_found(w);
+        if (w->owes_watch && !looks(&got)) see_to_watch(w, &got);
         return got;
     }
     hi_worker_show(w, NULL);
@@ -161,8 +175,7 @@ static hi_work next_work(hi_worker *w, hi_strand *s)
     w->busy_since = hi_clock();
     if (w->guest && w->native->looked) w->waited += w->busy_since - since;
     hi_worker_show(w, s);
-    if (got.kind != HI_WORK_END)
-        hi_sleep_see_to_watch(w->rt, got.kind != HI_WORK_FRAME);
+    if (got.kind != HI_WORK_END) see_to_watch(w, &got);
     return got;
 }
 
@@ -170,7 +183,6 @@ static void step_aside(hi_worker *w, hi_strand *self, hi_strand *to)
 {
     hi_spares_put(&w->spare, self);
     hi_worker_show(w, to);
-    hi_strand_look_first(to);
     hi_context_switch(&self->context, &to->context);
     hi_worker_show(w, self);
 }

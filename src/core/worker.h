@@ -23,7 +23,8 @@
 #include <heist/runtime.h>
 
 enum {
-    HI_MEMORY_LOOK = 1000000 /* ns between looks for memory, without any */
+    HI_MEMORY_LOOK = 1000000, /* ns between looks for memory, without any */
+    HI_TURN_TIME = 1000000    /* ns until what has waited has its turn */
 };
 
 typedef HEIST_ATOMIC(uint64_t) hi_counter;
@@ -80,6 +81,7 @@ typedef struct hi_worker {
     unsigned batches; /* of the letters that lay there then, not all read */
     bool overflow;    /* whether it looked there before the injector */
     bool pinned;      /* to its home, for the time it sleeps */
+    bool owes_watch;  /* put off until what it began forks: worker.c, looks */
     hi_random random;
     int64_t watch;       /* how long it keeps watch before it looks */
     unsigned watch_idle; /* watches in a row in which nobody worked */

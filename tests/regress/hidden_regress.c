@@ -246,6 +246,95 @@ TEST(a_long_leaf_after_a_long_wait)
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
 
+/* The wait is in a region within another one, which goes on afterwards. */
+static void wait_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    CHECK_EQ(heist_latch_wait(&morning, HEIST_FOREVER), 0);
+}
+
+static void wait_inside(heist_ctx c, void *depth)
+{
+    heist_ctx k = heist_fork(c, small_right);
+    CHECK_EQ(heist_done(&k)->result.i, 1);
+    CHECK_EQ(heist_run(NULL, wait_root, NULL), 0);
+    root(c, depth);
+}
+
+static int task_that_waits_inside(heist_ctx c, void *depth)
+{
+    wait_inside(c, depth);
+    return 0;
+}
+
+static void *run_wait_inside(void *rt)
+{
+    int depth = 1;
+    CHECK_EQ(heist_run(rt, wait_inside, &depth), 0);
+    return NULL;
+}
+
+TEST(a_long_leaf_after_a_long_wait_in_a_nested_region)
+{
+    need_barrier();
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+    int depth = 1;
+    heist_latch latch;
+    heist_latch_init(&latch, 1);
+    heist_latch_init(&morning, 1);
+    CHECK_EQ(
+        heist_spawn(rt, task_that_waits_inside, &depth, &latch, HEIST_FOREVER),
+        0);
+    long_sleep();
+    heist_latch_arrive(&morning);
+    CHECK_EQ(heist_latch_wait(&latch, HEIST_FOREVER), 0);
+
+    pthread_t guest;
+    heist_latch_init(&morning, 1);
+    CHECK_EQ(pthread_create(&guest, NULL, run_wait_inside, rt), 0);
+    long_sleep();
+    heist_latch_arrive(&morning);
+    CHECK_EQ(pthread_join(guest, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
+static int node_waits(heist_ctx c, heist_step *step, void *arg)
+{
+    (void)step;
+    wait_root(c, arg);
+    return 0;
+}
+
+static int node_forks(heist_ctx c, heist_step *step, void *depth)
+{
+    (void)step;
+    root(c, depth);
+    return 0;
+}
+
+TEST(a_long_leaf_in_a_node_behind_one_that_waited_long)
+{
+    need_barrier();
+    heist_runtime *rt = NULL;
+    heist_graph *g;
+    heist_flow *flow;
+    int depth = 1;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
+    CHECK_EQ(heist_graph_create(&g, NULL), 0);
+    heist_node waits = heist_graph_add(g, "waits", node_waits, NULL);
+    heist_node forks = heist_graph_add(g, "forks", node_forks, &depth);
+    heist_graph_edge(g, waits, forks);
+    heist_latch_init(&morning, 1);
+    heist_flow_opts opts = {.rt = rt};
+    CHECK_EQ(heist_flow_start(&flow, g, &opts, HEIST_FOREVER), 0);
+    long_sleep();
+    heist_latch_arrive(&morning);
+    CHECK_EQ(heist_flow_close(flow), 0);
+    heist_graph_destroy(g);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
 /*
  * Whoever keeps watch may be called away.  Every worker has a task that waits;
  * the leaf opens the way for all of them but two, and they work until the right
