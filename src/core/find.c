@@ -14,14 +14,13 @@
 #include "core/task.h"
 
 enum {
-    TURN_TIME = 1000000, /* ns from one turn of what has waited to the next, */
-    TURN_TICK = 61,      /* ... and picks, whichever comes first */
-    TURN_LOOK = 8,       /* picks from one look at the clock to the next */
-    TURNS = 3,           /* ... and so many kinds of it there are */
-    VISITS = 16,         /* to others' deques in one turn */
-    SIFT_LEAST = 64,     /* tickets left over before somebody cares */
-    BATCH = 16,          /* taken from the injector in one go */
-    CALL_AGAIN = 4       /* passes of a search from one call to the next */
+    TURN_TICK = 61,  /* picks from one turn of what has waited to the next */
+    TURN_LOOK = 8,   /* picks from one look at the clock to the next */
+    TURNS = 3,       /* ... and so many kinds of it there are */
+    VISITS = 16,     /* to others' deques in one turn */
+    SIFT_LEAST = 64, /* tickets left over before somebody cares */
+    BATCH = 16,      /* taken from the injector in one go */
+    CALL_AGAIN = 4   /* passes of a search from one call to the next */
 };
 
 /* --- here ----------------------------------------------------------------- */
@@ -373,7 +372,7 @@ static bool is_due(hi_worker *w)
 {
     if (w->tick % TURN_LOOK != 0) return false; /* the clock is dear */
     if (w->batches && has_letters(w)) return false;
-    return hi_clock() - w->turned >= TURN_TIME;
+    return hi_clock() - w->turned >= HI_TURN_TIME;
 }
 
 static void next_pick(hi_worker *w)

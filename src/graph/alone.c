@@ -98,13 +98,21 @@ static bool worth_sharing(const hi_worker *w, const hi_solo *solo, int64_t now,
            hi_pace_is_worth_sharing(&solo->pace, w, now, cost, false);
 }
 
+/* What waits elsewhere has its turns, as if the worker had come back meanwhile. */
+static bool is_turn(hi_worker *w, int64_t now)
+{
+    if (now - w->turned < HI_TURN_TIME) return false;
+    w->turned = now;
+    return hi_worker_visible_work(w->rt);
+}
+
 /* Other work waits for a worker that would not come back for long. */
-static bool is_wanted(const hi_worker *w, const heist_flow *root, int64_t now)
+static bool is_wanted(hi_worker *w, const heist_flow *root, int64_t now)
 {
     return root->async &&
            (!hi_inbox_is_empty(&w->inbox) || !hi_deque_is_empty(&w->deque) ||
             (w->timers.earliest && w->timers.earliest->deadline <= now) ||
-            (w->rt && !hi_injector_is_empty(&w->rt->injector)));
+            (w->rt && (hi_runtime_has_tasks(w->rt) || is_turn(w, now))));
 }
 
 /* What a node takes: the average since the last look, but not more than the one

@@ -195,6 +195,48 @@ TEST(of_two_workers_that_are_away_each_has_its_turn_elsewhere)
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
 
+/* A graph that goes round for ever, begun in the background by one worker. */
+static int round_and_round(heist_ctx c, heist_step *step, void *arg)
+{
+    (void)c, (void)step, (void)arg;
+    heist_add_relaxed(&turns, 1);
+    return heist_load_acquire(&over);
+}
+
+static int last_node(heist_ctx c, heist_step *step, void *arg)
+{
+    (void)c, (void)step, (void)arg;
+    return 0;
+}
+
+static heist_flow *endless_flow(heist_graph *g)
+{
+    heist_flow *flow;
+    heist_node first = heist_graph_add(g, "first", last_node, NULL);
+    heist_node round =
+        heist_graph_add_condition(g, "round", round_and_round, NULL);
+    heist_node last = heist_graph_add(g, "last", last_node, NULL);
+    heist_graph_edge(g, first, round);
+    heist_graph_edge(g, round, round);
+    heist_graph_edge(g, round, last);
+    heist_flow_opts opts = {.rt = rt};
+    CHECK_EQ(heist_flow_start(&flow, g, &opts, HEIST_FOREVER), 0);
+    return flow;
+}
+
+TEST(a_task_that_a_guest_has_left_has_its_turn_under_a_flow_without_end)
+{
+    heist_graph *g;
+    start();
+    CHECK_EQ(heist_graph_create(&g, NULL), 0);
+    heist_flow *flow = endless_flow(g);
+    until_in_full_swing();
+    CHECK_EQ(heist_run(rt, leave_it_here, NULL), 0);
+    CHECK_EQ(heist_flow_close(flow), 0);
+    heist_graph_destroy(g);
+    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
+}
+
 /* A worker that is never idle counts all the same. */
 TEST(a_worker_without_a_pause_is_seen_to_be_busy)
 {
