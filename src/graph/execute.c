@@ -276,6 +276,7 @@ static int call(heist_ctx c, heist_step *s, const hi_node *n)
         if (!wait_for_attempt(s->flow->root, r, s->attempt)) break;
         rc = n->fn(c, s, n->arg);
     }
+    hi_check_joined(c.frame);
     return rc;
 }
 
@@ -376,6 +377,7 @@ static inline bool run_plain(heist_ctx *c, heist_flow *root, heist_step *s,
 {
     if (*alone) hi_alone_enter(&root->solo);
     *rc = n->fn(*c, s, n->arg);
+    hi_check_joined(c->frame);
     if (*alone) *alone = hi_alone_leave(c, root, kept);
     return HEIST_LIKELY(*rc == 0 && !s->subflow);
 }

@@ -161,6 +161,7 @@ static __attribute__((noinline)) bool play_first(heist_ctx c, hi_pipe *r,
     if (l->number < r->lines)
         memset(hi_line_payload(l), 0, r->pipeline->token_bytes);
     int rc = r->stages[0].fn(c, l, r->stages[0].arg);
+    hi_check_joined(c.frame);
     if (rc < 0) {
         fail(r, l, rc);
         r->ending = true;
@@ -179,6 +180,7 @@ static inline bool play(heist_ctx c, hi_pipe *r, heist_token *l)
     }
     const heist_stage *stage = &r->stages[l->stage];
     int rc = stage->fn(c, l, stage->arg);
+    hi_check_joined(c.frame);
     if (HEIST_LIKELY(rc >= 0)) return true;
     fail(r, l, rc);
     drop(r, l);

@@ -120,6 +120,33 @@ static void leave_a_nested_region(void)
     leave(nest_and_leave);
 }
 
+static int fork_in_a_node(heist_ctx c, heist_step *step, void *arg)
+{
+    (void)step;
+    return fork_and_end(c, arg);
+}
+
+static void leave_a_node(void)
+{
+    heist_graph *g;
+    if (heist_graph_create(&g, NULL) < 0) return;
+    heist_graph_add(g, "forks", fork_in_a_node, NULL);
+    heist_graph_run(g, NULL, HEIST_FOREVER);
+}
+
+static int fork_in_a_stage(heist_ctx c, heist_token *token, void *arg)
+{
+    heist_token_stop(token);
+    return fork_and_end(c, arg);
+}
+
+static void leave_a_stage(void)
+{
+    const heist_stage stage = {HEIST_SERIAL, fork_in_a_stage, NULL, NULL};
+    heist_pipeline_run(&(heist_pipeline){.stages = &stage, .count = 1}, NULL,
+                       HEIST_FOREVER);
+}
+
 TEST(misuse_ends_a_checked_program_with_a_word)
 {
     if (test_cannot_fork()) return;
@@ -133,4 +160,6 @@ TEST(misuse_ends_a_checked_program_with_a_word)
     check_dies(leave_a_region, "returned with a fork open");
     check_dies(leave_a_task, "returned with a fork open");
     check_dies(leave_a_nested_region, "returned with a fork open");
+    check_dies(leave_a_node, "returned with a fork open");
+    check_dies(leave_a_stage, "returned with a fork open");
 }
