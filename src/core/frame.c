@@ -92,7 +92,7 @@ void hi_strand_expose_all(hi_worker *w, hi_strand *s)
     /* relaxed: under-lock (all joins of s come to the slow path) */
     heist_store_relaxed(&s->hot.line, HI_LINE_RAISED);
     hi_lock_give(&s->lock);
-    hi_sleep_post_frames(w->rt);
+    hi_sleep_post_frames(w);
 }
 
 bool hi_worker_expose_all(hi_worker *w)

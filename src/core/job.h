@@ -31,7 +31,7 @@ static inline bool hi_job_push(hi_worker *w, hi_job *job)
 
 static inline void hi_job_post(hi_worker *w)
 {
-    if (w->rt) hi_sleep_post_frames(w->rt);
+    if (w->rt) hi_sleep_post_frames(w);
 }
 
 /* The worker that c is on. */

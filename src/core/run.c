@@ -32,7 +32,7 @@ int hi_worker_run(hi_worker *w, heist_root_fn *fn, void *arg)
     /* As in enter: if nobody keeps watch its first fork looks.
      * relaxed: after-S9 */
     if (w->rt && (w->rt->config.exposure == HEIST_EAGER ||
-                  !heist_load_relaxed(&w->rt->sleep.watchman)))
+                  !heist_load_relaxed(&w->rt->watchman)))
         hi_strand_look_first(s);
     hi_strand_expose_all(w, outer);
     hi_worker_show(w, s);
@@ -105,8 +105,7 @@ static void remember_brief(hi_worker *g, const hi_strand *s, int64_t took)
     g->brief_root = g->root;
     if (took >= HI_REGION_LONG || g->brief_runs == BRIEF_KNOWN) return;
     /* relaxed: hint */
-    if (++g->brief_runs == BRIEF_KNOWN)
-        heist_store_relaxed(&g->rt->sleep.brief, 1);
+    if (++g->brief_runs == BRIEF_KNOWN) heist_store_relaxed(&g->rt->brief, 1);
 }
 
 /*
@@ -130,12 +129,11 @@ static __attribute__((noinline)) void guest_clean(hi_worker *g, hi_strand *s)
     hi_strand_reset(s, true);
 }
 
-/* As a guest: on the thread's own stack, with the guest's frames. */
+/* As a guest: on the thread's own stack, with the guest's frames, which are shown. */
 static inline void guest_run(hi_worker *g, heist_root_fn *fn, void *arg)
 {
     hi_strand *s = g->native;
     g->root = fn;
-    hi_worker_show(g, s);
     fn((heist_ctx){&s->hot, hi_strand_base(s)}, arg);
     hi_check_joined(hi_strand_base(s));
     /* relaxed: own-field */
@@ -162,6 +160,7 @@ static int serial_run(heist_root_fn *fn, void *arg)
         hi_context_adopt(&alone.native->context);
         hi_strand_reset(alone.native, false);
         hi_self_set(&alone);
+        hi_worker_show(&alone, alone.native);
         guest_run(&alone, fn, arg);
         hi_self_set(alone.orphan ? NULL : alone.before); /* fork() in fn */
         hi_strand_destroy(alone.native);
@@ -215,29 +214,27 @@ arrive(heist_runtime *rt, heist_root_fn *fn, void *arg, hi_worker **out)
 static inline bool enter(heist_runtime *rt, hi_worker *g, heist_root_fn *fn)
 {
     if (HEIST_UNLIKELY(g->far)) hi_guest_appear(rt, g);
-    hi_sleep_enter(rt);
-    g->inside = true;
-    /* relaxed: hint */
-    if (HEIST_UNLIKELY(!heist_load_relaxed(&rt->sleep.forked)))
-        heist_store_relaxed(&rt->sleep.forked, 1); /* relaxed: hint */
+    hi_guest_enter(rt, g);
     bool running = HEIST_LIKELY(hi_runtime_is(rt, HI_RUNNING));
-    if (HEIST_UNLIKELY(fn == g->long_root || g->eager))
+    if (HEIST_UNLIKELY(!running))
+        hi_worker_show(g, NULL);
+    else if (HEIST_UNLIKELY(fn == g->long_root || g->eager))
         hi_strand_look_first(g->native); /* somebody is worth waking at once */
     /* relaxed: after-S9 (nobody would find hidden frames) */
-    else if (HEIST_UNLIKELY(!heist_load_relaxed(&rt->sleep.watchman)) &&
-             running)
+    else if (HEIST_UNLIKELY(!heist_load_relaxed(&rt->watchman)))
         enter_unwatched(g, fn);
     return running;
 }
 
 static inline void leave(heist_runtime *rt, hi_worker *g)
 {
+    bool stranger = g->stranger;
     g->inside = false;
     if (HEIST_UNLIKELY(g->orphan)) return; /* fork() in fn */
     if (HEIST_UNLIKELY(g->far)) hi_guest_vanish(rt, g);
-    if (HEIST_UNLIKELY(g->stranger)) hi_guest_stand(g);
-    hi_sleep_leave(rt);
-    hi_visit_end(rt);
+    hi_sleep_uncount(g);
+    hi_guest_leave(rt, g);
+    if (HEIST_UNLIKELY(stranger)) hi_guest_stand(g);
 }
 
 /* What a region touches in the guest's page.  If it is none, to ask would take
@@ -254,7 +251,7 @@ static inline void fetch(hi_worker *g)
 HI_HOT int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
 {
     /* After an idle gap all is far away, this code too: fetch it side by side. */
-    __builtin_prefetch(rt, 1);
+    __builtin_prefetch(rt);
     for (unsigned i = 2; i < 9; i++)
         __builtin_prefetch((const char *)(uintptr_t)heist_run + 64 * i);
     __builtin_prefetch((const char *)(uintptr_t)heist_join_slow);
@@ -266,8 +263,8 @@ HI_HOT int heist_run(heist_runtime *rt, heist_root_fn *fn, void *arg)
                        !in)) {
         int rc = arrive(rt, fn, arg, &g);
         if (rc != SEATED) return rc;
+        in = g->rt;
     }
-    in = g->rt;
     bool running = enter(in, g, fn);
     if (HEIST_LIKELY(running)) guest_run(g, fn, arg);
     leave(in, g);

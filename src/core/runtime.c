@@ -14,6 +14,8 @@
  *
  * Edges
  *   S5  visit  visitors; fence; phase       <>  stop  phase; fence; visitors
+ *       (a guest's visit is in its own word; its fence is the stopper's barrier)
+ *   S11  leave release quiet               ->  stop  acquire quiet  who has left
  *   S6  stop  release phase                 ->  all   acquire phase  hooks see it
  *   S8  suspend  release put_aside          ->  stop  put_aside; fence  awake
  *   V1  seat  release victim, count         ->  thief acquire   its fields
@@ -355,6 +357,8 @@ static bool revive(heist_runtime *rt)
         heist_init(&rt->lock.word, 0);
         heist_init(&rt->visitors, 0);
         heist_init(&rt->waiting, 0);
+        heist_init(&rt->watchman, 0);
+        heist_init(&rt->brief, 0);
         heist_init(&rt->rescue, rescue_here());
         ok = abandon(rt) && pool_create(rt) == 0;
         if (ok && threads_start(rt) < 0) {
@@ -520,6 +524,7 @@ static bool take_seat(heist_runtime *rt, hi_worker *g)
         heist_store_relaxed(&g->seat, rt); /* relaxed: own-field */
         hi_guest_appear(rt, g);
         heist_store_release(&rt->victim_count, n + 1); /* V1: its fields. */
+        heist_fence_seq_cst(); /* S9: who gives up the watch asks guests, too. */
     }
     hi_lock_give(&rt->lock);
     return room;
@@ -587,7 +592,7 @@ void hi_guest_stand(hi_worker *g)
 
 void hi_runtime_maybe_quiet(heist_runtime *rt)
 {
-    heist_add_relaxed(&rt->quiet, 1); /* relaxed: after-S5 */
+    heist_add_release(&rt->quiet, 1); /* S11: who has left. */
     hi_futex_wake(&rt->quiet, INT32_MAX);
 }
 
@@ -613,10 +618,24 @@ static bool is_queued(heist_runtime *rt)
     return false;
 }
 
-static bool somebody_is_inside(heist_runtime *rt)
+/* A foreign thread that is inside of the runtime; gone: or was, and is not gone. */
+static bool somebody_visits(heist_runtime *rt, bool gone)
 {
     /* S5: who was counted before the phase changed is still at it. */
-    return (uint32_t)heist_load_acquire(&rt->visitors) != 0;
+    uint64_t visitors = heist_load_acquire(&rt->visitors);
+    if (gone ? visitors != 0 : (uint32_t)visitors != 0) return true;
+    for (uint32_t i = rt->workers, n = hi_victim_count(rt); i < n; i++) {
+        /* S5: who said so before the phase changed is still at it. */
+        uint32_t visit = heist_load_acquire(&hi_seated(rt, i)->visit);
+        if (visit % HI_VISIT == HI_INSIDE) return true;
+        if (gone && visit % HI_VISIT != HI_OUTSIDE) return true;
+    }
+    return false;
+}
+
+static bool somebody_is_inside(heist_runtime *rt)
+{
+    return somebody_visits(rt, false);
 }
 
 static bool nothing_left(heist_runtime *rt)
@@ -633,7 +652,6 @@ static bool nothing_left(heist_runtime *rt)
 
 static bool is_quiet(heist_runtime *rt)
 {
-    heist_fence_seq_cst(); /* S5: the phase is set, now count. */
     uint64_t before = announcements(rt);
     return hi_sleep_all_idle(rt) && nothing_left(rt) && hi_sleep_all_idle(rt) &&
            announcements(rt) == before;
@@ -643,7 +661,7 @@ static int wait_quiet(heist_runtime *rt, heist_time deadline)
 {
     int rc = 0;
     for (;;) {
-        uint32_t seen = heist_load_relaxed(&rt->quiet); /* relaxed: before-S5 */
+        uint32_t seen = heist_load_acquire(&rt->quiet); /* S11: who has left. */
         if (is_quiet(rt)) return 0;
         /* Guests that have left may have left jobs that nobody was told of, and
          * tickets that nobody needs: somebody shall clear them away. */
@@ -684,12 +702,13 @@ int heist_stop(heist_runtime *rt, heist_time deadline)
     uint32_t running = HI_RUNNING;
     /* relaxed: before-S5 */
     heist_cas_relaxed(&rt->phase, &running, HI_STOPPING);
+    hi_fence_heavy(rt); /* S5: the phase is set, now ask the guests. */
     int rc = wait_quiet(rt, deadline);
     if (rc < 0) return rc;
     /* relaxed: own-field (one thread stops it; the next use starts another) */
     if (standard) heist_store_relaxed(&hi_standard, (heist_runtime *)NULL);
     threads_end(rt, rt->workers);
-    while (heist_load_acquire(&rt->visitors)) /* S5: all gone. */
+    while (somebody_visits(rt, true))
         hi_thread_yield();
     unseat_guests(rt);
     pool_destroy(rt);

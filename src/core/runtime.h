@@ -12,7 +12,7 @@ enum {
     HI_GUESTS_MAX = 1024, /* foreign threads with a seat, until they end */
     HI_GUESTS_NEAR = 16,  /* of them, those that thieves always visit */
     HI_SEAT_LEFT = 1,     /* in a cell of victims: not to be visited now */
-    HI_LEAVING = 32,      /* visitors: above that bit who is about to be gone */
+    HI_GOING = 32,        /* visitors: above that bit who is about to be gone */
     HI_REGION_LASTS = 10000, /* ns from which a region profits from sharing, */
     HI_REGION_LONG = 60000   /* ... and from waking somebody for it */
 };
@@ -43,13 +43,17 @@ typedef enum hi_rescue {
  *   room, waiting     src/core/task.c
  */
 struct heist_runtime {
-    /* What entering a region touches, on one line. */
+    /* What entering a region reads, on one line that is hardly ever written. */
     HEIST_ATOMIC(uint32_t) phase;
+    HEIST_ATOMIC(uint32_t) watchman;   /* index + 1 of who keeps watch, or 0 */
+    HEIST_ATOMIC(uint32_t) rescue;     /* hi_rescue */
+    HEIST_ATOMIC(uint32_t) brief;      /* some may begin unwatched: run.c */
     HEIST_ATOMIC(uint32_t) generation; /* of the process that started it */
-    HEIST_ATOMIC(uint64_t) visitors;   /* foreign threads: inside, leaving */
-    hi_sleep sleep;
     unsigned workers;
-    HEIST_ATOMIC(uint32_t) rescue; /* hi_rescue */
+
+    hi_sleep sleep HEIST_ALIGNED(HEIST_LINE);
+    HEIST_ATOMIC(uint64_t)
+    visitors; /* foreign threads, but guests: inside, going */
 
     heist_config config HEIST_ALIGNED(HEIST_LINE);
     int64_t spin;     /* how long a search lasts */
@@ -115,12 +119,12 @@ static inline void hi_visit_begin(heist_runtime *rt)
  */
 static inline void hi_visit_end(heist_runtime *rt)
 {
-    const uint64_t leaving = UINT64_C(1) << HI_LEAVING;
-    heist_add_release(&rt->visitors, leaving - 1); /* S5: not inside. */
-    heist_fence_after_rmw();                       /* S5: who waits for it? */
+    const uint64_t going = UINT64_C(1) << HI_GOING;
+    heist_add_release(&rt->visitors, going - 1); /* S5: not inside. */
+    heist_fence_after_rmw();                     /* S5: who waits for it? */
     if (HEIST_UNLIKELY(!hi_runtime_is(rt, HI_RUNNING)))
         hi_runtime_maybe_quiet(rt);
-    heist_sub_release(&rt->visitors, leaving); /* S5: gone. */
+    heist_sub_release(&rt->visitors, going); /* S5: gone. */
 }
 
 /* Have threads that are no workers left tasks that none has taken yet? */
@@ -138,16 +142,70 @@ static inline bool hi_sleep_could_help(heist_runtime *rt)
            heist_load_relaxed(&rt->sleep.searching) == 0; /* relaxed: hint */
 }
 
-/* A guest's visit begins with it: it is counted before it asks who keeps watch. */
-static inline void hi_sleep_enter(heist_runtime *rt)
+/*
+ * A fence of guests, for each region, and those who look for all of them, now and
+ * then.  Of the two the guest's side needs no instruction where the kernel puts it
+ * into all threads at once (hi_barrier_all).
+ */
+static inline void hi_fence_light(heist_runtime *rt)
 {
-    heist_add_relaxed(&rt->sleep.awake, 1); /* relaxed: before-S9 */
-    hi_visit_begin(rt);                     /* S9: its fence. */
+    /* S5, S9: first say it, then look.  kept: compilers are not checked by the
+     * checker. */
+    heist_fence_compiler();
+    /* relaxed: after-V1 */
+    if (HEIST_UNLIKELY(heist_load_relaxed(&rt->rescue) != HI_RESCUE_TAKES))
+        heist_fence_seq_cst(); /* S5, S9: the same. */
+}
+
+static inline void hi_fence_heavy(heist_runtime *rt)
+{
+    /* relaxed: after-V1 */
+    if (heist_load_relaxed(&rt->rescue) == HI_RESCUE_TAKES)
+        hi_barrier_all(); /* S5, S9: the fence of each guest, and ours. */
+    else
+        heist_fence_seq_cst(); /* S5, S9: ours. */
+}
+
+/* A guest's visit begins and ends: as those above, but without a word to others,
+ * who ask each guest when they have to know. */
+static inline void hi_guest_enter(heist_runtime *rt, hi_worker *g)
+{
+    uint32_t visit = heist_load_relaxed(&g->visit); /* relaxed: own-field */
+    /* relaxed: before-S5 */
+    heist_store_relaxed(&g->visit, visit + HI_VISIT + HI_INSIDE);
+    g->inside = true;
+    hi_worker_show(g, g->native);
+    hi_fence_light(rt); /* S5, S9: inside and at work, now look. */
+}
+
+static inline void hi_guest_leave(heist_runtime *rt, hi_worker *g)
+{
+    uint32_t visit = heist_load_relaxed(&g->visit); /* relaxed: own-field */
+    /* S5: not inside. */
+    heist_store_release(&g->visit, visit - HI_INSIDE + HI_LEAVING);
+    hi_fence_light(rt); /* S5: who waits for it? */
+    if (HEIST_UNLIKELY(!hi_runtime_is(rt, HI_RUNNING)))
+        hi_runtime_maybe_quiet(rt);
+    heist_store_release(&g->visit, visit - HI_INSIDE); /* S5: gone. */
+}
+
+/*
+ * A guest is counted among those awake from its first look around on.  Most regions
+ * end without; and who has to know whether anybody works sees its strand.
+ */
+static inline void hi_sleep_count(hi_worker *w)
+{
+    if (HEIST_LIKELY(!w->guest || w->counted)) return;
+    w->counted = true;
+    heist_add_relaxed(&w->rt->sleep.awake, 1); /* relaxed: hint */
 }
 
 /* A guest stops working. */
-static inline void hi_sleep_leave(heist_runtime *rt)
+static inline void hi_sleep_uncount(hi_worker *g)
 {
+    if (HEIST_LIKELY(!g->counted)) return;
+    heist_runtime *rt = g->rt;
+    g->counted = false;
     /* relaxed: hint */
     uint32_t before = heist_sub_relaxed(&rt->sleep.awake, 1);
     if (HEIST_UNLIKELY(before >= rt->workers)) hi_sleep_make_room(rt);

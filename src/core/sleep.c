@@ -32,7 +32,8 @@
  * behind a long leaf (frame.c, rescue).  They are not published, so no poster
  * speaks for them.  While somebody works and somebody sleeps, one keeps watch:
  *   - who goes to sleep keeps watch if nobody does;
- *   - a watchman gives it up without a successor only if nobody is awake;
+ *   - a watchman keeps the watch while he looks, until he finds work or is called,
+ *     and gives it up without a successor only if nobody is awake;
  *   - who goes to work after a search, perhaps because the watchman was woken,
  *     wakes another sleeper if nobody keeps watch and nobody searches (a searcher
  *     does one of the two).  Who begins something alone puts it off until that
@@ -43,7 +44,10 @@
  *   - if no worker may be woken because of the guests, the last guest too many
  *     does it when it leaves and somebody still works.
  * Fences stand between being counted as awake and looking for a watchman, and
- * between ceasing to be the watchman and looking whether somebody is awake.
+ * between ceasing to be the watchman and looking whether somebody is awake.  A guest
+ * is not counted before it looks around for the first time (runtime.h); until then its
+ * strand is shown, and the fence between showing it and looking for a watchman is
+ * put there by who ceases to be the watchman, with a barrier for all threads.
  *
  * Edges
  *   S1  post  fence; searching, idle  <>  park  idle; fence; queues
@@ -51,7 +55,8 @@
  *   S3  wake  swap parker             ->  park  swap parker what the waker did
  *   S4  found searching; fence        <>  post  queue; fence; searching
  *   S9  watch awake; fence; watchman  <>  park  watchman; fence; awake
- *       (awake counted for us by who woke us, or by enter in run.c)
+ *       guest strand; fence; watchman <>  park  watchman; fence; strands
+ *       (awake counted for us by who woke us)
  *   S10  leave awake; fence; queues   <>  post_frames  queue; fence; awake
  *        leave awake; fence; strands  <>  watch  strand; fence; awake
  */
@@ -88,9 +93,8 @@ int hi_sleep_init(hi_sleep *s, unsigned workers,
     if (!s->idle) return -ENOMEM;
     heist_init(&s->searching, 0);
     heist_init(&s->awake, workers);
-    heist_init(&s->watchman, 0);
     heist_init(&s->forked, 0);
-    heist_init(&s->brief, 0);
+    heist_init(&s->visits, 0);
     return 0;
 }
 
@@ -139,7 +143,7 @@ static hi_worker *best_sleeper(heist_runtime *rt)
             if (here == -2) here = hi_cpu_current();
             int cost = w->home == here && here >= 0 ? 2 : 0;
             /* relaxed: hint */
-            cost += heist_load_relaxed(&s->watchman) == w->index + 1;
+            cost += heist_load_relaxed(&rt->watchman) == w->index + 1;
             if (cost == 0) return w;
             if (!best || cost < best_cost) best = w, best_cost = cost;
         }
@@ -161,7 +165,7 @@ static bool wake_one(heist_runtime *rt)
 bool hi_sleep_unwatched(heist_runtime *rt)
 {
     hi_sleep *s = &rt->sleep;
-    if (heist_load_relaxed(&s->watchman)) return false; /* relaxed: after-S9 */
+    if (heist_load_relaxed(&rt->watchman)) return false; /* relaxed: after-S9 */
     /* relaxed: hint (only tests do without him) */
     if (!heist_load_relaxed(&rt->rescue)) return false;
     if (heist_load_relaxed(&s->searching)) return false; /* relaxed: after-S9 */
@@ -173,12 +177,35 @@ bool hi_sleep_unwatched(heist_runtime *rt)
     return sleepers != 0;
 }
 
+/* Those from `first` on, in the table of victims. */
+static bool somebody_works(heist_runtime *rt, uint32_t first)
+{
+    for (uint32_t i = first, n = hi_victim_count(rt); i < n; i++) {
+        hi_worker *v = hi_victim(rt, i);
+        if (v && hi_worker_shown(v)) return true;
+    }
+    return false;
+}
+
+/* After giving up the watch: guests are asked from now on, counted or not. */
+static void ask_guests(heist_runtime *rt)
+{
+    if (hi_victim_count(rt) > rt->workers) hi_fence_heavy(rt);
+}
+
+/* Nobody else is at work: when the caller forks is soon enough. */
+static bool is_alone(heist_runtime *rt)
+{
+    /* relaxed: after-S9 */
+    if (heist_load_relaxed(&rt->sleep.awake) != 1) return false;
+    ask_guests(rt);
+    return !somebody_works(rt, rt->workers);
+}
+
 void hi_sleep_see_to_watch(heist_runtime *rt, bool looks)
 {
     heist_fence_seq_cst(); /* S9, S10: counted as awake, now look. */
-    /* relaxed: after-S9 */
-    bool alone = heist_load_relaxed(&rt->sleep.awake) == 1;
-    if (!(looks && alone) && hi_sleep_unwatched(rt)) wake_one(rt);
+    if (hi_sleep_unwatched(rt) && !(looks && is_alone(rt))) wake_one(rt);
 }
 
 void hi_sleep_post(heist_runtime *rt)
@@ -188,15 +215,25 @@ void hi_sleep_post(heist_runtime *rt)
     if (heist_load_relaxed(&rt->sleep.searching) == 0) wake_one(rt);
 }
 
-void hi_sleep_post_frames(heist_runtime *rt)
+void hi_sleep_post_frames(hi_worker *w)
 {
     /* S1, S4, S10: the frames are published, now look. */
     heist_fence_seq_cst();
+    heist_runtime *rt = w->rt;
+    hi_sleep_count(w);
     /* relaxed: after-S1 (a searcher that is counted will see them) */
     if (heist_load_relaxed(&rt->sleep.searching) != 0) return;
     /* relaxed: after-S10 (who leaves looks for the frames) */
     if (heist_load_relaxed(&rt->sleep.awake) >= rt->workers) return;
     wake_one(rt);
+}
+
+static void watch_end(hi_worker *w)
+{
+    heist_runtime *rt = w->rt;
+    /* relaxed: own-field (nobody else writes our number) */
+    if (heist_load_relaxed(&rt->watchman) != w->index + 1 || w->guest) return;
+    heist_store_relaxed(&rt->watchman, 0); /* relaxed: before-S9 */
 }
 
 bool hi_sleep_search(hi_worker *w)
@@ -215,6 +252,7 @@ void hi_sleep_found(hi_worker *w)
 {
     if (!w->searching) return;
     w->searching = false;
+    watch_end(w);
     /* relaxed: before-S4 (from now on a poster must look for somebody else) */
     if (heist_sub_relaxed(&w->rt->sleep.searching, 1) != 1) return;
     heist_fence_seq_cst(); /* S4: what was posted while we were counted. */
@@ -223,13 +261,62 @@ void hi_sleep_found(hi_worker *w)
 
 /* Nobody has worked for so many watches.  If there are regions that begin unwatched
  * because they are known to be brief, one that is not, this time, is found. */
-static int64_t look_rarely(const hi_sleep *s, unsigned watches)
+static int64_t look_rarely(heist_runtime *rt, unsigned watches)
 {
     /* relaxed: hint (set while somebody is awake, who parks later) */
-    if (!heist_load_relaxed(&s->brief)) return HEIST_FOREVER;
+    if (!heist_load_relaxed(&rt->brief)) return HEIST_FOREVER;
     unsigned rare = watches - WATCH_IDLE_TIMES;
     if (rare > WATCH_RAREST) rare = WATCH_RAREST;
     return hi_clock() + ((int64_t)WATCH_RARE << 2 * rare);
+}
+
+/* Has no guest come since the last time? */
+static bool no_visits(heist_runtime *rt)
+{
+    uint32_t visits = 0;
+    for (uint32_t i = rt->workers, n = hi_victim_count(rt); i < n; i++) {
+        hi_worker *g = hi_victim(rt, i);
+        if (g) visits += heist_load_relaxed(&g->visit); /* relaxed: hint */
+    }
+    bool same =
+        heist_load_relaxed(&rt->sleep.visits) == visits; /* relaxed: hint */
+    heist_store_relaxed(&rt->sleep.visits, visits);      /* relaxed: hint */
+    return same;
+}
+
+typedef enum rest {
+    AT_WORK, /* somebody is */
+    AT_REST, /* nobody is now */
+    IDLE     /* nobody has been since the last watch */
+} rest;
+
+static rest look_about(heist_runtime *rt)
+{
+    hi_sleep *s = &rt->sleep;
+    bool forked = heist_load_relaxed(&s->forked);      /* relaxed: hint */
+    if (forked) heist_store_relaxed(&s->forked, 0);    /* relaxed: hint */
+    if (heist_load_relaxed(&s->awake)) return AT_WORK; /* relaxed: after-S9 */
+    if (somebody_works(rt, rt->workers)) return AT_WORK;
+    return no_visits(rt) && !forked ? IDLE : AT_REST;
+}
+
+/* Nobody is to keep watch from now on, unless somebody has come meanwhile. */
+static rest give_up(hi_worker *w)
+{
+    watch_end(w);
+    heist_fence_seq_cst(); /* S9: nobody keeps watch, now look. */
+    ask_guests(w->rt);
+    return look_about(w->rt);
+}
+
+/* Not by a swap if he has it: guests read that line. */
+static bool take_watch(hi_worker *w)
+{
+    uint32_t self = w->index + 1;
+    uint32_t now = heist_load_relaxed(&w->rt->watchman); /* relaxed: hint */
+    if (now) return now == self;
+    /* relaxed: hint */
+    return heist_cas_relaxed(&w->rt->watchman, &now, self);
 }
 
 /* How long w may sleep at most before it looks for hidden frames.  Who does so
@@ -237,30 +324,20 @@ static int64_t look_rarely(const hi_sleep *s, unsigned watches)
 static int64_t watch_until(hi_worker *w)
 {
     hi_sleep *s = &w->rt->sleep;
-    uint32_t nobody = 0;
-    uint32_t awake = heist_load_relaxed(&s->awake); /* relaxed: after-S9 */
-    bool idle =
-        awake == 0 && !heist_load_relaxed(&s->forked); /* relaxed: hint */
-    w->watch_idle = idle ? w->watch_idle + 1 : 0;
-    heist_store_relaxed(&s->forked, 0); /* relaxed: hint */
     /* relaxed: hint (only tests do without him) */
     if (w->guest || !heist_load_relaxed(&w->rt->rescue)) return HEIST_FOREVER;
-    if (w->watch_idle >= WATCH_IDLE_TIMES) return look_rarely(s, w->watch_idle);
+    rest others = look_about(w->rt);
+    if (others == IDLE && w->watch_idle + 1 >= WATCH_IDLE_TIMES)
+        others = give_up(w);
+    w->watch_idle = others == IDLE ? w->watch_idle + 1 : 0;
+    if (w->watch_idle >= WATCH_IDLE_TIMES)
+        return look_rarely(w->rt, w->watch_idle);
+    if (!take_watch(w)) return HEIST_FOREVER;
     /* relaxed: hint */
-    if (!heist_cas_relaxed(&s->watchman, &nobody, w->index + 1))
-        return HEIST_FOREVER;
-    if (awake == 0 || awake >= s->workers)
+    if (others != AT_WORK || heist_load_relaxed(&s->awake) >= s->workers)
         return hi_clock() + ((int64_t)WATCH_IDLE << 2 * w->watch_idle);
     if (w->watch < WATCH_FIRST) w->watch = WATCH_FIRST;
     return hi_clock() + w->watch;
-}
-
-static void watch_end(hi_worker *w)
-{
-    hi_sleep *s = &w->rt->sleep;
-    /* relaxed: own-field (nobody else writes our number) */
-    if (heist_load_relaxed(&s->watchman) != w->index + 1 || w->guest) return;
-    heist_store_relaxed(&s->watchman, 0); /* relaxed: before-S9 */
 }
 
 bool hi_sleep_is_called(const hi_worker *w)
@@ -307,6 +384,7 @@ static void wake_self(hi_worker *w)
         if (!w->guest) heist_add_relaxed(&s->searching, 1); /* relaxed: hint */
     }
     w->searching = !w->guest;
+    w->counted = w->guest;
 }
 
 hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
@@ -321,7 +399,7 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
     /* S2: we are to be had, and this is what we did before. */
     heist_or_release(w->idle_word, w->idle_bit);
     if (w->guest)
-        hi_sleep_leave(rt);
+        hi_sleep_uncount(w);
     else
         heist_sub_relaxed(&rt->sleep.awake, 1); /* relaxed: hint */
     heist_fence_seq_cst(); /* S1, S9: announced, now look once more. */
@@ -334,10 +412,10 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
     if (!hi_runtime_is(rt, HI_RUNNING)) hi_runtime_maybe_quiet(rt);
     int64_t watch = watch_until(w), until = watch < deadline ? watch : deadline;
     hi_worker_tidy(w, until);
-    bool token = sleep_on_parker(w, until);
-    watch_end(w);
-    if (token) {
+    if (sleep_on_parker(w, until)) {
+        watch_end(w);
         w->searching = !w->guest;
+        w->counted = w->guest;
         w->watch_idle = 0;
         return HI_WAKE_WORK;
     }
@@ -347,22 +425,15 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
     return HI_WAKE_WATCH;
 }
 
-static bool somebody_works(heist_runtime *rt)
-{
-    uint32_t n = hi_victim_count(rt);
-    for (uint32_t i = 0; i < n; i++) {
-        hi_worker *v = hi_victim(rt, i);
-        if (v && hi_worker_shown(v)) return true;
-    }
-    return false;
-}
-
 void hi_sleep_make_room(heist_runtime *rt)
 {
     heist_fence_seq_cst(); /* S10: not counted any more, now look. */
-    if (hi_worker_visible_work(rt) ||
-        (hi_sleep_unwatched(rt) && somebody_works(rt)))
-        wake_one(rt);
+    bool wanted = hi_worker_visible_work(rt);
+    if (!wanted && hi_sleep_unwatched(rt)) {
+        ask_guests(rt);
+        wanted = somebody_works(rt, 0);
+    }
+    if (wanted) wake_one(rt);
 }
 
 void hi_sleep_wake(hi_worker *w)

@@ -10,9 +10,8 @@
 typedef struct hi_sleep {
     HEIST_ATOMIC(uint32_t) searching; /* pool workers that look for work */
     HEIST_ATOMIC(uint32_t) awake;     /* workers and guests not asleep */
-    HEIST_ATOMIC(uint32_t) watchman;  /* index + 1 of who keeps watch, or 0 */
-    HEIST_ATOMIC(uint32_t) forked;    /* a region has forked since he looked */
-    HEIST_ATOMIC(uint32_t) brief;     /* some may begin unwatched: run.c */
+    HEIST_ATOMIC(uint32_t) forked;    /* somebody has looked since he looked */
+    HEIST_ATOMIC(uint32_t) visits;    /* of guests, when he looked */
     unsigned workers;
     unsigned words;
     hi_counter *idle; /* a bit per pool worker */
@@ -25,9 +24,9 @@ void hi_sleep_fini(hi_sleep *s, const heist_allocator *allocator);
 /* After publishing a task: wakes a worker unless one is searching. */
 void hi_sleep_post(heist_runtime *rt);
 
-/* After exposing frames: the same, but no more are woken than the runtime has
+/* After w exposed frames: the same, but no more are woken than the runtime has
  * workers, the guests counted. */
-void hi_sleep_post_frames(heist_runtime *rt);
+void hi_sleep_post_frames(hi_worker *w);
 
 /* True: the caller may search; at most half of the workers do. */
 bool hi_sleep_search(hi_worker *w);

@@ -57,19 +57,22 @@ typedef struct hi_worker {
     /* What a guest's small region touches, on one line. */
     HEIST_ATOMIC(hi_strand *)
     strand HEIST_ALIGNED(HEIST_LINE);   /* the one that runs; NULL: none */
-    heist_runtime *rt;                  /* NULL: none, or lost by a fork() */
     HEIST_ATOMIC(heist_runtime *) seat; /* guest: where it is a victim */
     hi_strand *native;                  /* guest: the strand of its own stack */
     heist_root_fn *root;                /* guest: what it runs, ... */
-    heist_root_fn *long_root; /* ... and what took long the last time */
-    hi_counter put_aside;     /* strands suspended here */
+    heist_root_fn *long_root;     /* ... and what took long the last time */
+    hi_counter put_aside;         /* strands suspended here */
+    HEIST_ATOMIC(uint32_t) visit; /* guest: where it is, as others see it */
     bool guest;
     bool inside;    /* guest: of heist_run */
+    bool counted;   /* guest: as awake, since it looked around */
     bool stranger;  /* guest: the thread was another worker on entering */
     bool eager;     /* guest: its first fork looks around */
-    bool finishing; /* guest: its root has ended */
     bool far;       /* guest: visited only while it may have something */
+    bool finishing; /* guest: its root has ended */
     bool orphan;    /* of a process that fork()ed this one */
+
+    heist_runtime *rt; /* NULL: none, or lost by a fork() */
     bool searching;
 
     struct hi_worker *before; /* guest: who the thread was on entering */
@@ -125,6 +128,15 @@ static inline hi_strand *hi_guest_native(hi_worker *guest)
 {
     return (hi_strand *)(void *)guest - 1;
 }
+
+/* What others see of a guest's visits: `visit` holds where it is, and counts up by
+ * HI_VISIT for each region. */
+enum {
+    HI_OUTSIDE,
+    HI_INSIDE,  /* of heist_run */
+    HI_LEAVING, /* not inside any more, but it still touches the runtime */
+    HI_VISIT = 4
+};
 
 /* Single writer: a plain increment that others may read. */
 static inline void hi_count(hi_counter *c, uint64_t n)

@@ -173,6 +173,7 @@ static bool may_go_unwatched(const hi_worker *w, const hi_strand *s)
 static bool look(hi_worker *w, hi_strand *s, heist_frame *top)
 {
     if (!w->rt) return false;
+    hi_sleep_count(w);
     bool first = s->started == 0;
     bool wake = first && begin(w, s);
     if (hi_sleep_unwatched(w->rt) && !may_go_unwatched(w, s)) wake = true;
@@ -208,7 +209,7 @@ HI_HOT heist_frame *heist_fork_slow(heist_strand *hot, heist_frame *f)
     set_limit(s, is_eager(w) ? NULL : f + s->step);
     set_line(s, f + 1 + s->reach);
     hi_lock_give(&s->lock);
-    if (tell) hi_sleep_post_frames(w->rt);
+    if (tell) hi_sleep_post_frames(w);
     return f + 1;
 }
 
@@ -219,7 +220,7 @@ static bool join_private(hi_worker *w, hi_strand *s, heist_frame *f)
     set_limit(s, is_eager(w) ? NULL : f + s->step);
     set_line(s, f + s->reach);
     hi_lock_give(&s->lock);
-    if (tell) hi_sleep_post_frames(w->rt);
+    if (tell) hi_sleep_post_frames(w);
     return true;
 }
 

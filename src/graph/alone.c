@@ -91,7 +91,7 @@ heist_ctx hi_alone_begin(heist_ctx c, heist_flow *root)
 }
 
 /* cost: ns per node.  A call alone is only answered. */
-static bool worth_sharing(const hi_worker *w, const hi_solo *solo, int64_t now,
+static bool worth_sharing(hi_worker *w, const hi_solo *solo, int64_t now,
                           int64_t cost)
 {
     return solo->ready &&

@@ -29,12 +29,13 @@ int64_t hi_pace_look(hi_pace *p, int64_t now)
     return since / (pieces > 0 ? pieces : 1);
 }
 
-bool hi_pace_is_worth_sharing(const hi_pace *p, const hi_worker *w, int64_t now,
+bool hi_pace_is_worth_sharing(const hi_pace *p, hi_worker *w, int64_t now,
                               int64_t cost, bool called)
 {
     heist_runtime *rt = w->rt;
     int64_t age = now - p->started;
     if (cost < SHARE_COST || age < SHARE_AGE || !rt) return false;
+    hi_sleep_count(w);
     if (age >= WAKE_AGE && hi_sleep_could_help(rt)) return true;
     /* relaxed: hint */
     return called || heist_load_relaxed(&rt->sleep.searching) > 0;

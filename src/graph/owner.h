@@ -36,7 +36,7 @@ int64_t hi_pace_look(hi_pace *p, int64_t now);
 
 /* Is a run worth sharing, and is there somebody?  cost: ns per piece.  called:
  * somebody has asked. */
-bool hi_pace_is_worth_sharing(const hi_pace *p, const hi_worker *w, int64_t now,
+bool hi_pace_is_worth_sharing(const hi_pace *p, hi_worker *w, int64_t now,
                               int64_t cost, bool called);
 
 /* Leaves a frame open at c; whoever gets it calls `help` with the run as its
@@ -54,10 +54,12 @@ static inline heist_ctx hi_owner_open(heist_ctx c, heist_frame_fn *help,
  */
 static inline void hi_owner_reopen(heist_ctx c, heist_frame_fn *help, void *run)
 {
-    heist_runtime *rt = hi_worker_of(c)->rt;
+    hi_worker *w = hi_worker_of(c);
     heist_slot(c)->arg[0].p = run;
     heist_store_release(&c.frame->fn, help); /* F1: as heist_fork does. */
-    if (rt) hi_sleep_see_to_watch(rt, false);
+    if (!w->rt) return;
+    hi_sleep_count(w);
+    hi_sleep_see_to_watch(w->rt, false);
 }
 
 #endif

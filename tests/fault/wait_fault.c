@@ -555,7 +555,7 @@ static int leave_a_fork_behind(heist_ctx c, void *arg)
     (void)arg;
     heist_slot(c)->arg[0].i = 0;
     /* Else its first fork sees that nobody keeps watch. */
-    fault_until(heist_load_relaxed(&rt->sleep.watchman));
+    fault_until(heist_load_relaxed(&rt->watchman));
     heist_fork(c, slow_right);
     fault_until(heist_load_acquire(&taken));
     heist_join(c);

@@ -50,7 +50,7 @@ static inline void crew_open(unsigned workers, unsigned runs, bool alone)
     rt->spin = CREW_SPIN;
     rt->config.exposure = alone ? HEIST_ON_DEMAND : HEIST_EAGER;
     heist_init(&rt->rescue, 1);
-    heist_init(&rt->sleep.watchman, workers + 1); /* nobody */
+    heist_init(&rt->watchman, workers + 1); /* nobody */
     heist_init(&rt->sleep.forked, 1);
     for (unsigned i = 0; i < workers; i++)
         crew_strands(&rt->pool[i]);

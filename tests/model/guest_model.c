@@ -49,6 +49,13 @@ static void setup_hollow(void)
     rt = hollow_open();
 }
 
+/* Guests pass no fence: whoever stops it does, for all threads. */
+static void setup_hollow_with_barrier(void)
+{
+    setup_hollow();
+    heist_init(&rt->rescue, HI_RESCUE_TAKES);
+}
+
 static void stop(heist_runtime *r)
 {
     model_check(heist_stop(r, HEIST_FOREVER) == 0);
@@ -167,6 +174,40 @@ static void after_item(void)
         stop(rt);
     }
     free_what_stayed();
+}
+
+/* The same by a guest. */
+static void pushing_root(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    hi_injector_push(&rt->injector, (uintptr_t)&payload);
+}
+
+static void guest_leaves_an_item(unsigned id)
+{
+    if (id == 0) {
+        stopped = heist_stop(rt, hi_clock() + SOON);
+        return;
+    }
+    int rc = heist_run(rt, pushing_root, NULL);
+    model_check(rc == 0 || rc == -ESHUTDOWN);
+    model_saw(rc == 0 ? SAW_RUN : SAW_REFUSED);
+    runs = rc == 0;
+    guests[0] = hi_self_get();
+}
+
+static void after_guests_item(void)
+{
+    after_item();
+    hi_worker *g = guests[0]; /* it may have sat down after the end */
+    heist_init(&g->seat, (heist_runtime *)NULL);
+    free_guests();
+}
+
+static void setup_staying_with_barrier(void)
+{
+    setup_staying();
+    heist_init(&rt->rescue, HI_RESCUE_TAKES);
 }
 
 /* A task that was taken keeps stop from its end, too; nobody runs it here. */
@@ -663,6 +704,42 @@ static void setup_leaving(void)
     heist_latch_init(&both_ended, 2);
 }
 
+/* The watchman is about to give up while a guest sits down, forks without a look
+ * and waits for its frame.  There is room for both. */
+static void setup_last_watch(void)
+{
+    setup_leaving();
+    heist_init(&rt->rescue, HI_RESCUE_TAKES);
+    heist_init(&rt->watchman, 1);
+    rt->pool[0].watch_idle = 2;
+}
+
+static void hidden_right(heist_ctx c, heist_frame *f)
+{
+    (void)c, (void)f;
+    runs++;
+    pool_tell(&hold);
+}
+
+static void long_root(heist_ctx c, void *arg)
+{
+    (void)arg;
+    heist_fork(c, hidden_right);
+    pool_await(&hold);
+    model_check(!heist_join(c));
+}
+
+static void hidden_by_a_guest(unsigned id)
+{
+    if (id == 0) {
+        hi_worker_main(&rt->pool[0]);
+        return;
+    }
+    model_check(heist_run(rt, long_root, NULL) == 0);
+    model_check(runs == 1);
+    pool_end(rt);
+}
+
 static void after_leaving(void)
 {
     heist_add_relaxed(&rt->sleep.awake, 1);
@@ -804,6 +881,22 @@ static const model_test tests[] = {
      .end = both_were_seen,
      .quick = {2, 2, 1},
      .full = {4, 2, 2}},
+    {MODEL_TEST("what_a_guest_has_left_keeps_stop_from_its_end", 2,
+                setup_staying, guest_leaves_an_item, after_guests_item,
+                both_were_seen),
+     MODEL_BOUNDS(1, 2, 4, 2)},
+    {MODEL_TEST("what_a_guest_without_fence_has_left_keeps_stop_from_its_end",
+                2, setup_staying_with_barrier, guest_leaves_an_item,
+                after_guests_item, both_were_seen),
+     MODEL_BOUNDS(1, 2, 4, 2)},
+    {MODEL_TEST("a_guest_without_fence_gets_in_or_is_refused", 3,
+                setup_hollow_with_barrier, run_or_refused, free_guests,
+                both_were_seen),
+     .quick = {1, 1, 1}, .full = {1, 2, 1}},
+    {MODEL_TEST("stop_waits_for_a_guest_without_fence_on_its_way_out", 2,
+                setup_hollow_with_barrier, guest_leaves_late, free_guests,
+                NULL),
+     MODEL_BOUNDS(4, 2, 6, 2)},
     {MODEL_TEST("a_spawn_is_refused_or_keeps_stop_from_its_end", 2,
                 setup_staying, spawner_leaves_a_task, after_task,
                 both_were_seen),
@@ -865,6 +958,9 @@ static const model_test tests[] = {
      .after = after_worker,
      .quick = {1, 2, 1},
      .full = {2, 2, 2}},
+    {MODEL_TEST("a_long_leaf_of_a_guest_that_sits_down_is_found", 2,
+                setup_last_watch, hidden_by_a_guest, after_leaving, NULL),
+     .quick = {1, 1, 1}, .full = {2, 2, 1}},
     {.name = "a_guest_that_sits_down_is_counted",
      .threads = 2,
      .setup = setup_no_worker,

@@ -464,7 +464,7 @@ static void setup_watch_2(void)
 
 static void after_watch(void)
 {
-    model_check(heist_load_relaxed(&rt->sleep.watchman) == 0);
+    model_check(heist_load_relaxed(&rt->watchman) == 0);
     pool_check(rt);
     pool_close(rt);
 }
@@ -483,14 +483,31 @@ static HEIST_ATOMIC(uint32_t) away;
 static bool looks; /* for a watchman when it forks, not before */
 static bool opens; /* the frame of a run again, and so does not fork */
 static bool guest; /* the poster, who leaves then */
+static bool quiet; /* what the watchman does when he is called has no fork */
 static hi_futex found;
+
+/* A guest that has looked around, and so is counted. */
+static hi_worker visitor;
+static hi_strand visitors;
+
+static void setup_visitor(void)
+{
+    while (hi_worker_init(&visitor, NULL) < 0)
+        ;
+    heist_init(&visitor.visit, 0);
+    visitor.guest = true;
+    visitor.counted = true;
+    visitor.rt = rt;
+    visitor.index = rt->workers;
+    visitor.native = &visitors;
+}
 
 static void setup_called_away(void)
 {
     setup_watch_2();
     heist_init(&away, 0);
     heist_init(&found, 0);
-    looks = opens = guest = false;
+    looks = opens = guest = quiet = false;
 }
 
 /* The other is about to give up the watch. */
@@ -514,14 +531,17 @@ static void setup_guest(void)
     setup_called_away();
     heist_init(&rt->sleep.awake, rt->workers + 1);
     heist_init(&rt->victim_count, rt->workers);
+    setup_visitor();
     guest = true;
 }
 
 static void keep_watch(hi_worker *w)
 {
     hi_wake why = HI_WAKE_WORK;
+    hi_sleep_search(w);
     while (why != HI_WAKE_WATCH || !heist_load_acquire(&away))
         why = hi_sleep_park(w, HEIST_FOREVER);
+    hi_sleep_found(w);
     pool_tell(&found);
 }
 
@@ -538,8 +558,8 @@ static void work_until_found(hi_worker *w)
     hi_sleep_see_to_watch(rt, looks);
     if (opens)
         hi_owner_reopen((heist_ctx){&work.hot, &slot}, NULL, NULL);
-    else if (looks && hi_sleep_unwatched(rt))
-        hi_sleep_post_frames(rt);
+    else if (looks && !quiet && hi_sleep_unwatched(rt))
+        hi_sleep_post_frames(w);
     pool_await(&found);
     hi_worker_show(w, NULL);
 }
@@ -548,7 +568,7 @@ static void one_is_called_away(unsigned id)
 {
     if (id == 2) {
         send(0);
-        if (guest) hi_sleep_leave(rt);
+        if (guest) hi_sleep_uncount(&visitor);
         return;
     }
     hi_self_set(&rt->pool[id]);
@@ -564,31 +584,88 @@ static void one_is_called_away(unsigned id)
 static void setup_enter(void)
 {
     setup_watch_2();
+    quiet = false;
+    setup_visitor();
+    visitor.counted = false;
+    heist_init(&rt->victims[rt->workers], (uintptr_t)&visitor);
+    heist_init(&rt->victim_count, rt->workers + 1);
     heist_init(&rt->sleep.awake, 1);
+    heist_init(&rt->watchman, 1);
     rt->pool[0].watch_idle = 2;
     heist_init(&away, 0);
     heist_init(&found, 0);
 }
 
+/* It calls a watchman away before it enters, to work that has no fork.  There is
+ * room for a third one. */
+static void setup_enter_called_away(void)
+{
+    setup_outside_1_of_3();
+    heist_init(&rt->rescue, HI_RESCUE_TAKES);
+    heist_init(&rt->sleep.awake, rt->workers - 1);
+    heist_init(&away, 0);
+    heist_init(&found, 0);
+    rt->pool[1].watch_idle = 2;
+    looks = quiet = true;
+    opens = guest = false;
+    setup_visitor();
+    visitor.counted = false;
+    heist_init(&rt->victims[rt->workers], (uintptr_t)&visitor);
+    heist_init(&rt->victim_count, rt->workers + 1);
+}
+
+static void setup_called_away_without_barrier(void)
+{
+    setup_enter_called_away();
+    heist_init(&rt->rescue, HI_RESCUE_CALLS);
+}
+
+static void setup_enter_without_barrier(void)
+{
+    setup_enter();
+    heist_init(&rt->rescue, HI_RESCUE_CALLS);
+}
+
 static void a_guest_enters(unsigned id)
 {
+    if (id < 2 && quiet) {
+        one_is_called_away(id);
+        return;
+    }
     if (id == 0) {
         hi_self_set(&rt->pool[0]);
         keep_watch(&rt->pool[0]);
         hi_self_set(NULL);
         return;
     }
-    heist_store_release(&away, 1);
-    hi_sleep_enter(rt);
-    if (hi_sleep_unwatched(rt)) hi_sleep_post_frames(rt);
+    if (quiet)
+        send(0);
+    else
+        heist_store_release(&away, 1);
+    hi_guest_enter(rt, &visitor);
+    if (!heist_load_relaxed(&rt->watchman)) { /* its first fork looks */
+        hi_sleep_count(&visitor);
+        if (hi_sleep_unwatched(rt)) hi_sleep_post_frames(&visitor);
+    }
     pool_await(&found);
-    hi_visit_end(rt);
+    hi_worker_show(&visitor, NULL);
+    hi_sleep_uncount(&visitor);
+    hi_guest_leave(rt, &visitor);
+}
+
+static void after_enter(void)
+{
+    heist_init(&rt->victim_count, rt->workers);
+    hi_worker_fini(&visitor);
+    heist_add_relaxed(&rt->sleep.awake, 1);
+    after_watch();
 }
 
 /* A guest leaves while a worker exposes a frame: there is room for the other. */
 static void setup_leave(void)
 {
     rt = pool_open(2, 2);
+    setup_visitor();
     heist_init(&rt->sleep.awake, rt->workers + 1);
     heist_init(&found, 0);
 }
@@ -598,13 +675,13 @@ static void a_guest_leaves(unsigned id)
     hi_worker *w = &rt->pool[id];
     uintptr_t ticket = (uintptr_t)&jobs[0] | 1, item = 0;
     if (id == 2) {
-        hi_sleep_leave(rt);
+        hi_sleep_uncount(&visitor);
         return;
     }
     hi_self_set(w);
     if (id == 0) {
         model_check(hi_deque_push(&w->deque, ticket) == 0);
-        hi_sleep_post_frames(rt);
+        hi_sleep_post_frames(w);
         pool_await(&found);
     } else {
         while (hi_deque_steal(&rt->pool[0].deque, &item) != HI_STEAL_TAKEN)
@@ -617,17 +694,7 @@ static void a_guest_leaves(unsigned id)
 }
 
 /* The same, but the guest does not leave: it sleeps. */
-static hi_worker visitor;
 static hi_inbox_node letter_to_visitor;
-
-static void setup_guest_sleeps(void)
-{
-    setup_leave();
-    while (hi_worker_init(&visitor, NULL) < 0)
-        ;
-    visitor.guest = true;
-    visitor.rt = rt;
-}
 
 static void a_guest_sleeps(unsigned id)
 {
@@ -642,11 +709,22 @@ static void a_guest_sleeps(unsigned id)
     hi_sleep_wake(&visitor);
 }
 
-static void after_guest_sleeps(void)
+static void after_leave(void)
 {
     hi_worker_fini(&visitor);
-    heist_sub_relaxed(&rt->sleep.awake, 1);
     after_inbox();
+}
+
+static void after_guest_sleeps(void)
+{
+    heist_sub_relaxed(&rt->sleep.awake, 1);
+    after_leave();
+}
+
+static void after_guest(void)
+{
+    hi_worker_fini(&visitor);
+    after_watch();
 }
 
 /* --- the end ----------------------------------------------------------------------- */
@@ -818,7 +896,7 @@ static const model_test tests[] = {
      .threads = 3,
      .setup = setup_watch_2,
      .thread = one_from_outside,
-     .after = after_watch,
+     .after = after_inbox,
      .quick = {3, 2, 1},
      .full = {4, 3, 2},
      .random = true},
@@ -847,26 +925,40 @@ static const model_test tests[] = {
      .threads = 3,
      .setup = setup_guest,
      .thread = one_is_called_away,
-     .after = after_watch,
+     .after = after_guest,
      .quick = {1, 1, 1},
      .full = {2, 2, 1}},
     {.name = "who_enters_finds_a_watchman_or_wakes_one",
      .threads = 2,
      .setup = setup_enter,
      .thread = a_guest_enters,
-     .after = after_watch,
+     .after = after_enter,
      .quick = {2, 2, 1},
      .full = {4, 2, 2}},
+    {.name = "who_enters_finds_a_watchman_also_without_membarrier",
+     .threads = 2,
+     .setup = setup_enter_without_barrier,
+     .thread = a_guest_enters,
+     .after = after_enter,
+     .quick = {2, 2, 1},
+     .full = {4, 2, 2}},
+    {MODEL_TEST("who_is_called_away_as_a_guest_enters_has_a_successor", 3,
+                setup_enter_called_away, a_guest_enters, after_enter, NULL),
+     .quick = {1, 1, 1}, .full = {2, 1, 1}},
+    {MODEL_TEST("who_is_called_away_has_a_successor_also_without_membarrier", 3,
+                setup_called_away_without_barrier, a_guest_enters, after_enter,
+                NULL),
+     .quick = {1, 1, 1}, .full = {2, 1, 1}},
     {.name = "who_leaves_makes_room_for_a_frame",
      .threads = 3,
      .setup = setup_leave,
      .thread = a_guest_leaves,
-     .after = after_inbox,
+     .after = after_leave,
      .quick = {1, 1, 1},
      .full = {3, 2, 1}},
     {.name = "a_guest_that_sleeps_makes_room_for_a_frame",
      .threads = 3,
-     .setup = setup_guest_sleeps,
+     .setup = setup_leave,
      .thread = a_guest_sleeps,
      .after = after_guest_sleeps,
      .quick = {1, 1, 1},

@@ -39,10 +39,10 @@ static void root(heist_ctx c, void *arg)
 static bool nobody_watches(heist_runtime *rt)
 {
     const uint32_t asleep = 1;
-    bool none = heist_load_acquire(&rt->sleep.watchman) == 0;
+    bool none = heist_load_acquire(&rt->watchman) == 0;
     for (unsigned i = 0; i < rt->workers; i++)
         none = none && heist_load_acquire(&rt->pool[i].parker) == asleep;
-    return none && heist_load_acquire(&rt->sleep.watchman) == 0;
+    return none && heist_load_acquire(&rt->watchman) == 0;
 }
 
 /* How many workers the region wakes that begins after a long idleness. */

@@ -264,7 +264,7 @@ static void spawn_and_wait(void)
 static void until_all_sleep_for_good(void)
 {
     while (heist_load_relaxed(&rt->sleep.awake) ||
-           heist_load_relaxed(&rt->sleep.watchman))
+           heist_load_relaxed(&rt->watchman))
         sched_yield();
 }
 
