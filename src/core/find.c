@@ -260,13 +260,27 @@ static bool answers(heist_runtime *rt, hi_strand *s)
     return false;
 }
 
+/* How many threads are, the caller counted: also guests that have not looked around
+ * yet, as those do not whose frames are hidden. */
+static uint32_t at_work(heist_runtime *rt, uint32_t victims)
+{
+    uint32_t count = heist_load_relaxed(&rt->sleep.awake); /* relaxed: hint */
+    for (uint32_t i = rt->workers; i < victims; i++) {
+        hi_worker *g = hi_victim(rt, i);
+        /* relaxed: hint */
+        if (g && hi_worker_shown(g) && !heist_load_relaxed(&g->counted))
+            count++;
+    }
+    return count;
+}
+
 hi_work hi_find_hidden(hi_worker *w, heist_frame *cursor)
 {
     heist_runtime *rt = w->rt;
     uint32_t rescue = heist_load_relaxed(&rt->rescue); /* relaxed: hint */
-    if (rescue == HI_RESCUE_NONE || hi_worker_is_crowded(rt))
-        return (hi_work){HI_WORK_NONE, NULL};
     uint32_t n = hi_victim_count(rt);
+    if (rescue == HI_RESCUE_NONE || at_work(rt, n) > rt->workers)
+        return (hi_work){HI_WORK_NONE, NULL};
     for (uint32_t i = 0; i < n; i++) {
         hi_worker *victim = hi_victim(rt, i);
         hi_strand *s = victim && victim != w ? hi_worker_shown(victim) : NULL;

@@ -443,7 +443,7 @@ static void thread_ends(void *unused)
     (void)unused;
     if (!g || !g->guest) return;
     hi_self_set(NULL);
-    guest_release(g);
+    if (!g->inside) guest_release(g); /* else its region has not ended */
 }
 
 /* Its room is zero: only guests write there, and they are never destroyed. */

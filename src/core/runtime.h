@@ -195,17 +195,19 @@ static inline void hi_guest_leave(heist_runtime *rt, hi_worker *g)
  */
 static inline void hi_sleep_count(hi_worker *w)
 {
-    if (HEIST_LIKELY(!w->guest || w->counted)) return;
-    w->counted = true;
+    /* relaxed: own-field */
+    if (HEIST_LIKELY(!w->guest || heist_load_relaxed(&w->counted))) return;
+    heist_store_relaxed(&w->counted, 1);       /* relaxed: hint */
     heist_add_relaxed(&w->rt->sleep.awake, 1); /* relaxed: hint */
 }
 
 /* A guest stops working. */
 static inline void hi_sleep_uncount(hi_worker *g)
 {
-    if (HEIST_LIKELY(!g->counted)) return;
+    /* relaxed: own-field */
+    if (HEIST_LIKELY(!heist_load_relaxed(&g->counted))) return;
     heist_runtime *rt = g->rt;
-    g->counted = false;
+    heist_store_relaxed(&g->counted, 0); /* relaxed: hint */
     /* relaxed: hint */
     uint32_t before = heist_sub_relaxed(&rt->sleep.awake, 1);
     if (HEIST_UNLIKELY(before >= rt->workers)) hi_sleep_make_room(rt);
@@ -255,6 +257,9 @@ static inline hi_worker *hi_seated(heist_runtime *rt, uint32_t i)
  */
 static inline void hi_guest_appear(heist_runtime *rt, hi_worker *g)
 {
+    /* The watchman does not see its visits while it is away. */
+    if (!heist_load_relaxed(&rt->sleep.forked))    /* relaxed: hint */
+        heist_store_relaxed(&rt->sleep.forked, 1); /* relaxed: hint */
     /* relaxed: before-S1 (as all it publishes in there) */
     heist_store_relaxed(&rt->victims[g->index], (uintptr_t)g);
 }

@@ -369,6 +369,13 @@ static bool sleep_on_parker(hi_worker *w, int64_t until)
     return true;
 }
 
+/* Whoever woke w has counted it, as what it is. */
+static void awake_again(hi_worker *w)
+{
+    w->searching = !w->guest;
+    heist_store_relaxed(&w->counted, w->guest); /* relaxed: hint */
+}
+
 /*
  * Takes the own announcement back; if somebody was faster, his token with it.
  * Either way the worker searches again: what it saw may be more than it takes,
@@ -383,8 +390,7 @@ static void wake_self(hi_worker *w)
         heist_add_relaxed(&s->awake, 1);                    /* relaxed: hint */
         if (!w->guest) heist_add_relaxed(&s->searching, 1); /* relaxed: hint */
     }
-    w->searching = !w->guest;
-    w->counted = w->guest;
+    awake_again(w);
 }
 
 hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
@@ -414,8 +420,7 @@ hi_wake hi_sleep_park(hi_worker *w, int64_t deadline)
     hi_worker_tidy(w, until);
     if (sleep_on_parker(w, until)) {
         watch_end(w);
-        w->searching = !w->guest;
-        w->counted = w->guest;
+        awake_again(w);
         w->watch_idle = 0;
         return HI_WAKE_WORK;
     }

@@ -60,12 +60,12 @@ typedef struct hi_worker {
     HEIST_ATOMIC(heist_runtime *) seat; /* guest: where it is a victim */
     hi_strand *native;                  /* guest: the strand of its own stack */
     heist_root_fn *root;                /* guest: what it runs, ... */
-    heist_root_fn *long_root;     /* ... and what took long the last time */
-    hi_counter put_aside;         /* strands suspended here */
-    HEIST_ATOMIC(uint32_t) visit; /* guest: where it is, as others see it */
+    heist_root_fn *long_root;       /* ... and what took long the last time */
+    hi_counter put_aside;           /* strands suspended here */
+    HEIST_ATOMIC(uint32_t) visit;   /* guest: where it is, as others see it */
+    HEIST_ATOMIC(uint32_t) counted; /* guest: as awake, since it looked */
     bool guest;
     bool inside;    /* guest: of heist_run */
-    bool counted;   /* guest: as awake, since it looked around */
     bool stranger;  /* guest: the thread was another worker on entering */
     bool eager;     /* guest: its first fork looks around */
     bool far;       /* guest: visited only while it may have something */

@@ -740,6 +740,23 @@ static void hidden_by_a_guest(unsigned id)
     pool_end(rt);
 }
 
+/* It was here before, and was not visited meanwhile. */
+static void hidden_by_one_that_comes_back(unsigned id)
+{
+    if (id == 0) {
+        pool_await(&outside);
+        hi_worker_main(&rt->pool[0]);
+        return;
+    }
+    model_check(heist_run(rt, nothing_root, NULL) == 0);
+    const hi_worker *g = hi_self_get();
+    model_check(hi_victim(rt, g->index) == NULL);
+    heist_store_relaxed(&rt->sleep.forked,
+                        0); /* the watchman has looked since */
+    pool_tell(&outside);
+    hidden_by_a_guest(id);
+}
+
 static void after_leaving(void)
 {
     heist_add_relaxed(&rt->sleep.awake, 1);
@@ -751,6 +768,58 @@ static void setup_outlasted(void)
     setup_no_worker();
     heist_latch_init(&done, 1);
     heist_latch_init(&later, 1);
+}
+
+/* Until the worker, who is asleep or about to be, has looked `times` more. */
+static void await_looks(unsigned times)
+{
+    uint64_t last = heist_load_relaxed(&rt->pool[0].announced) + times;
+    while (heist_load_relaxed(&rt->pool[0].announced) < last)
+        hi_cpu_relax();
+}
+
+/* All the room there is for threads is taken by one that has not looked yet.  Here and
+ * in the next one what the watchman reads of guests is a hint: no read is stale. */
+static void setup_full(void)
+{
+    setup_worker();
+    heist_init(&rt->rescue, HI_RESCUE_TAKES);
+    heist_init(&rt->watchman, 1);
+}
+
+static void keep_the_room(heist_ctx c, void *arg)
+{
+    (void)arg;
+    heist_fork(c, hidden_right);
+    pool_tell(&entered);
+    await_looks(2); /* between two of them it is the watchman */
+    model_check(heist_join(c));
+}
+
+static void guest_keeps_the_room(unsigned id)
+{
+    if (id == 0) {
+        pool_await(&entered);
+        hi_worker_main(&rt->pool[0]);
+        return;
+    }
+    model_check(heist_run(rt, keep_the_room, NULL) == 0);
+    pool_end(rt);
+}
+
+/* The watchman does not see a guest that is not here, but that it was. */
+static void guest_comes_again_and_again(unsigned id)
+{
+    if (id == 0) {
+        hi_worker_main(&rt->pool[0]);
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        model_check(heist_run(rt, nothing_root, NULL) == 0);
+        await_looks(1);
+        model_check(heist_load_relaxed(&rt->watchman) == 1);
+    }
+    pool_end(rt);
 }
 
 static void guests_are_counted(unsigned id)
@@ -961,6 +1030,16 @@ static const model_test tests[] = {
     {MODEL_TEST("a_long_leaf_of_a_guest_that_sits_down_is_found", 2,
                 setup_last_watch, hidden_by_a_guest, after_leaving, NULL),
      .quick = {1, 1, 1}, .full = {2, 2, 1}},
+    {MODEL_TEST("a_long_leaf_of_a_guest_that_comes_back_is_found", 2,
+                setup_last_watch, hidden_by_one_that_comes_back, after_leaving,
+                NULL),
+     .quick = {1, 1, 1}, .full = {2, 1, 1}},
+    {MODEL_TEST("a_guest_that_has_not_looked_takes_room", 2, setup_full,
+                guest_keeps_the_room, after_worker, NULL),
+     .quick = {1, MODEL_NONE, MODEL_NONE}, .full = {3, MODEL_NONE, MODEL_NONE}},
+    {MODEL_TEST("visits_to_a_far_seat_keep_the_watch", 2, setup_full,
+                guest_comes_again_and_again, after_worker, NULL),
+     .quick = {1, MODEL_NONE, MODEL_NONE}, .full = {3, MODEL_NONE, MODEL_NONE}},
     {.name = "a_guest_that_sits_down_is_counted",
      .threads = 2,
      .setup = setup_no_worker,

@@ -496,7 +496,7 @@ static void setup_visitor(void)
         ;
     heist_init(&visitor.visit, 0);
     visitor.guest = true;
-    visitor.counted = true;
+    heist_init(&visitor.counted, 1);
     visitor.rt = rt;
     visitor.index = rt->workers;
     visitor.native = &visitors;
@@ -586,7 +586,7 @@ static void setup_enter(void)
     setup_watch_2();
     quiet = false;
     setup_visitor();
-    visitor.counted = false;
+    heist_init(&visitor.counted, 0);
     heist_init(&rt->victims[rt->workers], (uintptr_t)&visitor);
     heist_init(&rt->victim_count, rt->workers + 1);
     heist_init(&rt->sleep.awake, 1);
@@ -609,7 +609,7 @@ static void setup_enter_called_away(void)
     looks = quiet = true;
     opens = guest = false;
     setup_visitor();
-    visitor.counted = false;
+    heist_init(&visitor.counted, 0);
     heist_init(&rt->victims[rt->workers], (uintptr_t)&visitor);
     heist_init(&rt->victim_count, rt->workers + 1);
 }
@@ -659,6 +659,49 @@ static void after_enter(void)
     hi_worker_fini(&visitor);
     heist_add_relaxed(&rt->sleep.awake, 1);
     after_watch();
+}
+
+/* The last guest too many leaves, unwatched, while another one takes its first look and
+ * finds no room. */
+static hi_worker leaver;
+
+static void setup_leave_to(void)
+{
+    rt = pool_open(2, 2);
+    heist_init(&rt->rescue, HI_RESCUE_TAKES);
+    setup_visitor();
+    heist_init(&visitor.counted, 0);
+    while (hi_worker_init(&leaver, NULL) < 0)
+        ;
+    leaver.guest = true;
+    heist_init(&leaver.counted, 1);
+    leaver.rt = rt;
+    heist_init(&rt->victims[rt->workers], (uintptr_t)&visitor);
+    heist_init(&rt->victim_count, rt->workers + 1);
+    heist_init(&rt->sleep.awake, 1); /* the one who leaves */
+    heist_init(&rt->sleep.idle[0], 1);
+    heist_init(&rt->pool[0].parker, 1); /* asleep, without a time-out */
+}
+
+static void a_guest_leaves_to_another(unsigned id)
+{
+    if (id == 0) {
+        hi_sleep_uncount(&leaver);
+        return;
+    }
+    hi_guest_enter(rt, &visitor);
+    if (heist_load_relaxed(&rt->watchman)) return; /* its first fork looks */
+    hi_sleep_count(&visitor);
+    if (hi_sleep_unwatched(rt)) hi_sleep_post_frames(&visitor);
+}
+
+static void after_leave_to(void)
+{
+    model_check(heist_load_relaxed(&rt->sleep.idle[0]) == 0);
+    heist_init(&rt->victim_count, rt->workers);
+    hi_worker_fini(&visitor);
+    hi_worker_fini(&leaver);
+    pool_close(rt);
 }
 
 /* A guest leaves while a worker exposes a frame: there is room for the other. */
@@ -956,6 +999,9 @@ static const model_test tests[] = {
      .after = after_leave,
      .quick = {1, 1, 1},
      .full = {3, 2, 1}},
+    {MODEL_TEST("who_leaves_sees_who_has_looked", 2, setup_leave_to,
+                a_guest_leaves_to_another, after_leave_to, NULL),
+     MODEL_BOUNDS(2, 2, 4, 2)},
     {.name = "a_guest_that_sleeps_makes_room_for_a_frame",
      .threads = 3,
      .setup = setup_leave,

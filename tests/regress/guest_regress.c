@@ -469,6 +469,39 @@ TEST(who_stops_and_a_worker_do_not_wake_each_other_in_vain)
     CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
 }
 
+/* A thread that ends in the middle of a region is a mistake of the program.  Its region
+ * never ends, and who stops with a deadline is told; nobody else is given its place, or
+ * his visits would be taken for the end of that one. */
+static void end_the_thread(heist_ctx c, void *arg)
+{
+    (void)c, (void)arg;
+    pthread_exit(NULL);
+}
+
+static void *end_inside(void *rt)
+{
+    heist_run(rt, end_the_thread, NULL);
+    return NULL;
+}
+
+TEST(stop_has_a_deadline_also_when_a_thread_has_ended_inside)
+{
+    pthread_t thread;
+    heist_runtime *rt = NULL;
+    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 1}), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, end_inside, rt), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    heist_store_relaxed(&in_region, 0);
+    heist_store_relaxed(&may_leave, 0);
+    CHECK_EQ(pthread_create(&thread, NULL, be_inside, rt), 0);
+    while (!heist_load_acquire(&in_region))
+        hi_thread_yield();
+    CHECK_EQ(heist_stop(rt, heist_after(50 * HEIST_MILLISECOND)), -ETIMEDOUT);
+    heist_store_release(&may_leave, 1);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(heist_stop(rt, HEIST_NOW), -ETIMEDOUT);
+}
+
 /* More threads than seats, one after the other, and each leaves a task: the last
  * ones do not wait for the worker. */
 TEST(threads_that_leave_tasks_do_not_use_up_the_seats)
