@@ -175,8 +175,9 @@ typedef void heist_root_fn(heist_ctx c, void *arg);
  * they wait for must not be what the caller does afterwards.  When fn has returned
  * it begins only tasks with a scope or a latch.
  *
- * 1,024 threads that are not the library's can work in a runtime.  For one more,
- * or one for which there is no memory, fn runs on a worker and a worker's stack.
+ * 1,024 threads that are not the library's can work in a runtime, until they end.
+ * For one more, or one for which there is no memory, fn runs on a worker and a
+ * worker's stack.
  *
  * From:    any thread; inside a task too.
  * Returns: 0; when no runtime can be had the work was done all the same, here,

@@ -79,9 +79,7 @@ enum {
     WATCH_LONGEST = 9000000, /* ... until it is this long */
     WATCH_IDLE = 10000000,   /* ... when all work; when nobody does, so long, */
     WATCH_IDLE_TIMES = 2,    /* ... four times as long, and then not at all. */
-    WATCH_RARE =
-        640000000,   /* ns until he looks again if roots are brief, ... */
-    WATCH_RAREST = 6 /* ... and so often it takes four times as long */
+    WATCH_RARE = 1000000000  /* If roots are brief: so long, always. */
 };
 
 int hi_sleep_init(hi_sleep *s, unsigned workers,
@@ -259,15 +257,13 @@ void hi_sleep_found(hi_worker *w)
     if (hi_worker_visible_work(w->rt)) wake_one(w->rt);
 }
 
-/* Nobody has worked for so many watches.  If there are regions that begin unwatched
+/* Nobody has worked for many watches.  If there are regions that begin unwatched
  * because they are known to be brief, one that is not, this time, is found. */
-static int64_t look_rarely(heist_runtime *rt, unsigned watches)
+static int64_t look_rarely(heist_runtime *rt)
 {
     /* relaxed: hint (set while somebody is awake, who parks later) */
-    if (!heist_load_relaxed(&rt->brief)) return HEIST_FOREVER;
-    unsigned rare = watches - WATCH_IDLE_TIMES;
-    if (rare > WATCH_RAREST) rare = WATCH_RAREST;
-    return hi_clock() + ((int64_t)WATCH_RARE << 2 * rare);
+    return heist_load_relaxed(&rt->brief) ? hi_clock() + WATCH_RARE
+                                          : HEIST_FOREVER;
 }
 
 /* Has no guest come since the last time? */
@@ -330,8 +326,7 @@ static int64_t watch_until(hi_worker *w)
     if (others == IDLE && w->watch_idle + 1 >= WATCH_IDLE_TIMES)
         others = give_up(w);
     w->watch_idle = others == IDLE ? w->watch_idle + 1 : 0;
-    if (w->watch_idle >= WATCH_IDLE_TIMES)
-        return look_rarely(w->rt, w->watch_idle);
+    if (w->watch_idle >= WATCH_IDLE_TIMES) return look_rarely(w->rt);
     if (!take_watch(w)) return HEIST_FOREVER;
     /* relaxed: hint */
     if (others != AT_WORK || heist_load_relaxed(&s->awake) >= s->workers)
