@@ -43,11 +43,11 @@ extern "C" {
  */
 typedef int64_t heist_time;
 
-#define HEIST_NOW         ((heist_time)0) /* do not wait: try */
+#define HEIST_NOW         INT64_C(0) /* do not wait: try */
 #define HEIST_FOREVER     INT64_MAX
-#define HEIST_MICROSECOND ((heist_time)1000)
-#define HEIST_MILLISECOND ((heist_time)1000000)
-#define HEIST_SECOND      ((heist_time)1000000000)
+#define HEIST_MICROSECOND INT64_C(1000)
+#define HEIST_MILLISECOND INT64_C(1000000)
+#define HEIST_SECOND      INT64_C(1000000000)
 
 /*
  * The time now.
