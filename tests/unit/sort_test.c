@@ -521,6 +521,37 @@ TEST(one_that_is_out_of_order_is_noticed)
     input_on_all_workers(last_root, NULL);
 }
 
+/* n numbers that fall, but for two neighbours at `odd`. */
+static void falling_but_for(heist_ctx c, uint64_t *a, size_t n, size_t odd)
+{
+    for (size_t i = 0; i < n; i++)
+        a[i] = n - i;
+    if (odd > 0) a[odd] = n - odd + 1, a[odd - 1] = n - odd;
+    heist_sort_u64(c, a, n);
+    for (size_t i = 0; i < n; i++)
+        CHECK_EQ(a[i], i + 1);
+}
+
+/* It is looked at from both ends, to where they meet. */
+static void falling_root(heist_ctx c, void *arg)
+{
+    static const size_t many[] = {4097, 4098, 14001};
+    uint64_t *a = (uint64_t *)(void *)new_bytes(14001 * 8);
+    (void)arg;
+    for (size_t n = 2; n < 70; n++)
+        for (size_t odd = 0; odd < n; odd++)
+            falling_but_for(c, a, n, odd);
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++)
+        for (size_t odd = 4000; odd < many[i]; odd++) /* before: by one */
+            falling_but_for(c, a, many[i], odd);
+    free(a);
+}
+
+TEST(one_that_does_not_fall_is_noticed_wherever_it_is)
+{
+    input_on_all_workers(falling_root, NULL);
+}
+
 /* --- enemies --------------------------------------------------------------------- */
 
 /*
