@@ -297,45 +297,14 @@ static int task_of_flow(heist_ctx c, void *arg)
     return 0;
 }
 
-/* It ended in its owner's hands.  How long that takes is asked when it is in doubt. */
-static void remember_light(heist_flow *f)
-{
-    heist_graph *g = f->graph;
-    if (heist_load_relaxed(&g->heavy))                  /* relaxed: hint */
-        heist_store_relaxed(&g->heavy, 0u);             /* relaxed: hint */
-    if (heist_load_relaxed(&g->light_time) > 0) return; /* relaxed: hint */
-    int64_t took = hi_clock() - f->solo.pace.started;
-    heist_store_relaxed(&g->light_time, took); /* relaxed: hint */
-}
-
-/*
- * It was shared in the end.  Whether that paid is known if one ended in its owner's
- * hands before: where two processors are far apart tiny nodes take ten times as long
- * when they are shared, and sharing may have been an accident, a halt of the owner.
- */
-static uint32_t heavy_after(heist_graph *g, int64_t took, uint32_t was)
-{
-    if (took < LONG_RUN || took / g->count < HEAVY_NODE) return 0;
-    if (was) return was - 1;
-    int64_t light = heist_load_relaxed(&g->light_time); /* relaxed: hint */
-    if (light < 0) light = -light;
-    if (light == 0 || took < light) return HEAVY_RUNS;
-    /* It may have become another one: then it is so the next times, too. */
-    heist_store_relaxed(&g->light_time, -2 * light); /* relaxed: hint */
-    return 0;
-}
-
 /* Remembers whether the next run is to be shared from the beginning. */
 static void remember(heist_flow *f)
 {
     heist_graph *g = f->graph;
-    if (f->solo.light) {
-        remember_light(f);
-        return;
-    }
-    int64_t took = hi_clock() - f->solo.pace.started;
+    int64_t took = f->solo.light ? 0 : hi_clock() - f->solo.pace.started;
     uint32_t was = heist_load_relaxed(&g->heavy); /* relaxed: hint */
-    uint32_t heavy = heavy_after(g, took, was);
+    bool dear = took >= LONG_RUN && took / g->count >= HEAVY_NODE;
+    uint32_t heavy = !dear ? 0 : was ? was - 1 : HEAVY_RUNS;
     if (heavy != was) heist_store_relaxed(&g->heavy, heavy); /* relaxed: hint */
 }
 

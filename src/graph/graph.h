@@ -19,7 +19,7 @@
  *                    taken back by who builds; read by all
  *   visiting, walk*  who seals
  *   generation       src/graph/graph.c
- *   heavy, light_time   who ends runs; read by who begins or ends them
+ *   heavy            who ends runs; read by who begins them
  *   the rest         who builds, while nothing runs; read by all when sealed
  */
 #include "core/lock.h"
@@ -106,8 +106,6 @@ struct heist_graph {
     heist_flow *flows;            /* free ones */
     uint32_t running;             /* flows that are not free */
     HEIST_ATOMIC(uint32_t) heavy; /* hint: runs that are to begin shared */
-    /* Hint: ns of a run in its owner's hands; 0: not known; < 0: in doubt. */
-    HEIST_ATOMIC(int64_t) light_time;
 };
 
 /* All zero: what a node without an extra has. */

@@ -4,7 +4,6 @@
  * what that costs in memory.
  */
 #include "../stress/scale.h"
-#include "graph/graph.h"
 #include "graphs.h"
 
 #include <pthread.h>
@@ -535,69 +534,4 @@ TEST(a_large_tree_runs_from_its_root)
     }
     heist_graph_destroy(g);
     free((void *)t.done);
-}
-
-/* --- whether the next run begins shared ---------------------------------------- */
-
-/* Two of these run at the same time, or stand still; for 100 us at least. */
-static int meet(heist_ctx c, heist_step *s, void *arg)
-{
-    counter *k = arg;
-    (void)c, (void)s;
-    int64_t began = heist_now();
-    int both = (heist_add_acq_rel(k, 1) / 2 + 1) * 2;
-    while (value(k) < both || heist_now() < began + 100 * HEIST_MICROSECOND)
-        sched_yield();
-    return 0;
-}
-
-/* As who ends runs leaves it: after a run with that light_time. */
-static bool is_heavy_after(heist_runtime *rt, heist_graph *g,
-                           int64_t light_time)
-{
-    heist_flow_opts o = {.rt = rt};
-    heist_store_relaxed(&g->heavy, 0u);              /* relaxed: test */
-    heist_store_relaxed(&g->light_time, light_time); /* relaxed: test */
-    CHECK_EQ(heist_graph_run(g, &o, HEIST_FOREVER), 0);
-    return heist_load_relaxed(&g->heavy) > 0; /* relaxed: test */
-}
-
-TEST(a_run_that_was_shared_is_the_next_time_if_that_paid)
-{
-    heist_runtime *rt = NULL;
-    counter k = {0};
-    heist_graph *g = create();
-    CHECK_EQ(heist_start(&rt, &(heist_config){.workers = 2}), 0);
-    heist_graph_add(g, "a", meet, &k);
-    heist_graph_add(g, "b", meet, &k);
-    CHECK(is_heavy_after(rt, g, 0)); /* nothing else is known */
-    CHECK(is_heavy_after(rt, g, INT64_MAX / 4));
-    CHECK(is_heavy_after(rt, g, -INT64_MAX / 4));
-    CHECK(!is_heavy_after(rt, g, 1000));
-    CHECK_EQ(heist_load_relaxed(&g->light_time), -2000); /* relaxed: test */
-    CHECK(!is_heavy_after(rt, g, -2000));
-    CHECK_EQ(heist_load_relaxed(&g->light_time), -4000); /* relaxed: test */
-    CHECK_EQ(heist_stop(rt, HEIST_FOREVER), 0);
-    heist_graph_destroy(g);
-}
-
-TEST(how_long_a_light_run_takes_is_asked_when_in_doubt)
-{
-    counter k = {0};
-    heist_graph *g = create();
-    heist_graph_add(g, "a", count, &k);
-    for (int64_t doubt = 0; doubt > -3; doubt--) {
-        heist_store_relaxed(&g->light_time, doubt); /* relaxed: test */
-        do /* somebody may take it out of our hands */
-            run(g);
-        while (heist_load_relaxed(&g->light_time) == doubt); /* relaxed: test */
-        CHECK(heist_load_relaxed(&g->light_time) > 0);       /* relaxed: test */
-        CHECK_EQ(heist_load_relaxed(&g->heavy), 0);          /* relaxed: test */
-    }
-    do {
-        heist_store_relaxed(&g->light_time, INT64_C(7)); /* relaxed: test */
-        run(g);
-    } while (heist_load_relaxed(&g->light_time) < 0); /* relaxed: test */
-    CHECK_EQ(heist_load_relaxed(&g->light_time), 7);  /* relaxed: test */
-    heist_graph_destroy(g);
 }
