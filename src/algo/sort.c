@@ -27,9 +27,9 @@ struct run {
     /* Are begin .. end - 1 as they should be, each with its left neighbour? */
     bool (*holds)(const run *r, size_t begin, size_t end);
     const char *base;
-    size_t n;
     const hi_by *by;
     bool down; /* each is before its left neighbour, else none is */
+    size_t n;  /* for look_at_both_ends */
     HEIST_ATOMIC(bool) broken;
 };
 
@@ -121,26 +121,18 @@ static void look_at_both_ends(heist_ctx c, hi_loop *l, size_t begin, size_t end)
     look_at_piece(c, l, r->n - end + 1, r->n - begin + 1);
 }
 
-/* All of them from begin on, in parallel: by halves, since all of it is to be read,
- * as a rule. */
-static bool holds_all(heist_ctx c, run *r, size_t begin)
+/* In parallel: by halves, since all of it is to be read, as a rule. */
+static bool holds_all(heist_ctx c, run *r, size_t begin, size_t end)
 {
-    size_t end = r->n;
-    if (r->down && begin < end) {
-        r->loop.piece = look_at_both_ends;
-        begin = 1;
-        end = end / 2 + 1;
-    }
     hi_loop_run(c, &r->loop, begin, end);
     return !heist_load_relaxed(&r->broken); /* relaxed: hint (joined) */
 }
 
-static run run_of(const void *base, size_t n, hi_order order, const hi_by *by)
+static run run_of(const void *base, hi_order order, const hi_by *by)
 {
     run r = {.loop.piece = look_at_piece,
              .holds = holds_by[order],
              .base = base,
-             .n = n,
              .by = by};
     heist_init(&r.broken, false);
     return r;
@@ -150,8 +142,8 @@ bool heist_is_sorted(heist_ctx c, const void *base, size_t n, size_t size,
                      heist_compare_fn *compare, void *arg)
 {
     hi_by by = {compare, arg, size};
-    run r = run_of(base, n, hi_order_of(compare, size), &by);
-    return n < 2 || holds_all(c, &r, 1);
+    run r = run_of(base, hi_order_of(compare, size), &by);
+    return n < 2 || holds_all(c, &r, 1, n);
 }
 
 /* Does what there is to do if the elements are in order or in reverse; false:
@@ -159,12 +151,15 @@ bool heist_is_sorted(heist_ctx c, const void *base, size_t n, size_t size,
 static bool is_done(heist_ctx c, char *base, size_t n, hi_order order,
                     const hi_by *by)
 {
-    run r = run_of(base, n, order, by);
+    run r = run_of(base, order, by);
     if (n < 2) return true;
     r.down = !r.holds(&r, 1, 2);
     size_t look = n < PIECE ? n : PIECE;
-    if (!r.holds(&r, 2, look) || !holds_all(c, &r, look)) return false;
-    if (!r.down) return true;
+    if (!r.holds(&r, 2, look)) return false;
+    if (!r.down) return holds_all(c, &r, look, n);
+    r.n = n;
+    r.loop.piece = look_at_both_ends;
+    if (look < n && !holds_all(c, &r, 1, n / 2 + 1)) return false;
     hi_turn_round(c, base, n, by->size);
     return true;
 }

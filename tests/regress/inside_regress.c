@@ -298,7 +298,7 @@ TEST(an_eager_runtime_is_eager_in_nested_regions_too)
 {
     heist_config config = {.workers = 2, .exposure = HEIST_EAGER};
     CHECK_EQ(heist_start(&rt, &config), 0);
-    heist_store_relaxed(&rt->rescue, HI_RESCUE_NONE);
+    heist_store_relaxed(&rt->rescue, HI_RESCUE_NONE); /* relaxed: test */
     for (int i = 0; i < 100; i++) {
         uint64_t shown = 0;
         CHECK_EQ(heist_run(rt, i % 2 ? fork_three_inside : fork_three, &shown),

@@ -552,6 +552,35 @@ TEST(one_that_does_not_fall_is_noticed_wherever_it_is)
     input_on_all_workers(falling_root, NULL);
 }
 
+static int by_counted(const void *a, const void *b, void *arg)
+{
+    heist_add_relaxed((HEIST_ATOMIC(size_t) *)arg, 1); /* relaxed: counter */
+    return heist_by_u64(a, b, NULL);
+}
+
+static void one_look_root(heist_ctx c, void *arg)
+{
+    enum {
+        FALLING = 30000
+    };
+
+    uint64_t *a = (uint64_t *)(void *)new_bytes(FALLING * 8);
+    HEIST_ATOMIC(size_t) calls = {0};
+    (void)arg;
+    for (size_t i = 0; i < FALLING; i++)
+        a[i] = FALLING - i;
+    heist_sort(c, a, FALLING, 8, by_counted, &calls);
+    for (size_t i = 0; i < FALLING; i++)
+        CHECK_EQ(a[i], i + 1);
+    CHECK(heist_load_relaxed(&calls) < 2 * (size_t)FALLING); /* relaxed: test */
+    free(a);
+}
+
+TEST(what_falls_is_looked_at_and_turned_round)
+{
+    input_on_all_workers(one_look_root, NULL);
+}
+
 /* --- enemies --------------------------------------------------------------------- */
 
 /*
